@@ -1,0 +1,1 @@
+"""Where transcripts come from: files and databases, read only."""

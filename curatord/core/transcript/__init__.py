@@ -1,0 +1,1 @@
+"""Hosts' records: bytes to lines, lines to events, one parser module per host."""

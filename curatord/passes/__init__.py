@@ -1,0 +1,1 @@
+"""Read, decide in core, write, record; handed their adapters, never importing them."""
