@@ -1,0 +1,253 @@
+"""
+What a user can configure, as frozen values with every default in this one place (contract, section 4).
+
+`curatord.config` makes these from YAML text and the environment; nothing else does. Paths are absolute text: `~`,
+`${VAR}` and paths relative to the file are resolved before a value is built. Each default has its reason or precedent
+beside it; `config/curatord.yaml` is held equal to them by a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+from curatord.core.values import Mode
+
+__all__ = [
+    "HOSTS",
+    "ArchiveCap",
+    "Config",
+    "DaemonSettings",
+    "DigestSettings",
+    "DistilSettings",
+    "GateSettings",
+    "HostName",
+    "KeyRef",
+    "LibrarySettings",
+    "LifecycleSettings",
+    "LlmBudget",
+    "LlmEndpoint",
+    "LlmPrice",
+    "LlmSettings",
+    "ReportSettings",
+    "SourceSettings",
+    "UmbrellaSettings",
+]
+
+HostName = Literal[
+    "claude-code",
+    "hermes",
+    "codex",
+    "pi",
+    "openclaw",
+    "dsh",
+    "opencode",
+    "gemini-cli",
+    "qwen-code",
+    "copilot-cli",
+    "cursor",
+    "jsonl",
+]
+HOSTS: tuple[HostName, ...] = (
+    "claude-code",
+    "hermes",
+    "codex",
+    "pi",
+    "openclaw",
+    "dsh",
+    "opencode",
+    "gemini-cli",
+    "qwen-code",
+    "copilot-cli",
+    "cursor",
+    "jsonl",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """One place with transcripts. *path* None: every default place of the host. *libraries* None: see *library_names_of*."""
+
+    host: HostName
+    path: str | None = None
+    libraries: tuple[str, ...] | None = None
+    distil: Literal["on", "off", "auto"] = "auto"
+    exclude: tuple[str, ...] = ()
+    fields: dict[str, Any] | None = None  # `jsonl` only: where a record holds session, role, text, time, tool, skill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibrarySettings:
+    """One library. *archive* None: Hermes' own `.archive`, else `.<folder>-archive` beside the library."""
+
+    name: str
+    path: str
+    host: HostName | None = None
+    layout: Literal["auto", "agent-skills", "hermes", "flat"] = "auto"
+    manage: Literal["none", "owned", "all"] = "owned"
+    seen_as: tuple[str, ...] = ()
+    archive: str | None = None
+    external_dirs: tuple[str, ...] = ()
+    host_curator: Literal["warn", "pause"] = "warn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """When a run may begin and when a session counts as settled."""
+
+    interval: timedelta = timedelta(days=7)  # Hermes' own curator: 168 h
+    min_idle: timedelta = timedelta(hours=2)  # Hermes' own curator: 2 h
+    session_quiet: timedelta = timedelta(minutes=30)
+    session_force: timedelta = timedelta(hours=24)
+    first_run: Literal["baseline", "run"] = "baseline"  # a first tick that archived 54 of 87 skills: bugs B001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveCap:
+    """Per library and run: the smaller of *count* and *share* of the managed skills, but at least 3."""
+
+    count: int = 10
+    share: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleSettings:
+    """The periods of the state table."""
+
+    stale_after: timedelta = timedelta(days=30)  # Hermes before its 14/30 days, which its users contest
+    archive_after: timedelta = timedelta(days=90)
+    notice: timedelta = timedelta(days=7)
+    never_used_grace: timedelta = timedelta(days=30)
+    away_after: timedelta = timedelta(days=7)
+    max_archive: ArchiveCap = field(default_factory=ArchiveCap)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestSettings:
+    """Bounds of the text of one session that a model is shown, in messages and characters."""
+
+    tail_messages: int = 24
+    message_chars: int = 2000
+    older_user_chars: int = 600
+    older_assistant_chars: int = 400
+    max_chars: int = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistilSettings:
+    """When and how sessions become small changes of the library (contract, section 8)."""
+
+    enabled: bool = True
+    min_turns: int = 3
+    min_tool_calls: int = 10
+    cooldown: timedelta = timedelta(hours=1)
+    create_after_sessions: int = 2
+    max_managed_skills: int = 50
+    max_new_per_day: int = 3
+    digest: DigestSettings = field(default_factory=DigestSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UmbrellaSettings:
+    """How narrow skills are merged (contract, section 9)."""
+
+    enabled: bool = True
+    planner: Literal["llm", "lexical"] = "llm"
+    detail: Literal["cards", "bodies"] = "cards"
+    max_rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRef:
+    """Where a key is found when it is needed; never the key itself."""
+
+    kind: Literal["env", "file", "credential"]
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmPrice:
+    """US dollars per million tokens."""
+
+    input: float
+    cached_input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmEndpoint:
+    """One model behind one URL. *context_tokens* None: 8,192 for a loopback server, 128,000 else."""
+
+    base_url: str
+    model: str
+    api: Literal["openai-chat", "anthropic-messages"] = "openai-chat"
+    api_key: KeyRef | None = None
+    timeout: timedelta = timedelta(seconds=120)
+    context_tokens: int | None = None
+    max_output_tokens: int = 8192
+    price: LlmPrice | None = None
+    extra_body: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmBudget:
+    """What all model calls together may spend, per run and per UTC day."""
+
+    tokens_per_run: int = 600_000  # Hermes' reviewer: 600,000 input tokens
+    tokens_per_day: int = 2_000_000
+    usd_per_run: float = 5.0
+    usd_per_day: float = 10.0
+    calls_per_run: int = 200
+    wall_per_run: timedelta = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmSettings:
+    """Either *primary* or *from_host* is set. *concurrency* None: 1 for a loopback server, 4 else."""
+
+    primary: LlmEndpoint | None = None
+    fallback: LlmEndpoint | None = None
+    from_host: Literal["hermes"] | None = None
+    concurrency: int | None = None
+    budget: LlmBudget = field(default_factory=LlmBudget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSettings:
+    """How the daemon notices change. Events only make the periodic rescan come sooner."""
+
+    watch: Literal["auto", "events", "poll"] = "auto"
+    rescan_every: timedelta = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSettings:
+    """How many runs' folders are kept."""
+
+    keep: int = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """
+    The whole configuration.
+
+    *origin* is the file it came from, or None for the embedded defaults with whatever hosts were found. *fingerprint*
+    is a hash over all values that matter to a run, as `run.json` shows it.
+    """
+
+    state_dir: str
+    mode: Mode = Mode.GUARDED
+    sources: tuple[SourceSettings, ...] = ()
+    libraries: tuple[LibrarySettings, ...] = ()
+    gates: GateSettings = field(default_factory=GateSettings)
+    lifecycle: LifecycleSettings = field(default_factory=LifecycleSettings)
+    distill: DistilSettings = field(default_factory=DistilSettings)
+    umbrella: UmbrellaSettings = field(default_factory=UmbrellaSettings)
+    prompts: str | None = None
+    llm: LlmSettings | None = None
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    reports: ReportSettings = field(default_factory=ReportSettings)
+    origin: str | None = None
+    fingerprint: str = ""
