@@ -67,7 +67,11 @@ HOSTS: tuple[HostName, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
-    """One place with transcripts. *path* None: every default place of the host. *libraries* None: see *library_names_of*."""
+    """
+    One place with transcripts.
+
+    *path* None: every default place of the host. *libraries* None: the libraries with this host, else all.
+    """
 
     host: HostName
     path: str | None = None

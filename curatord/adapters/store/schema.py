@@ -1,0 +1,29 @@
+"""
+The ladder of migrations: small, named, in order, never changed once released; `PRAGMA user_version` counts them.
+
+Until the first release migration 1 may still be edited in place. Each area of the product keeps its tables in a module
+of its own; this one only puts them in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from curatord.adapters.store.schema_curation import CURATION_1
+from curatord.adapters.store.schema_ingest import INGEST_1
+
+__all__ = ["MIGRATIONS", "Migration"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step of the ladder: *statements* run in one transaction together with the step's number."""
+
+    name: str
+    statements: tuple[str, ...]
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(name="ingest: sources, files, sessions, events", statements=INGEST_1),
+    Migration(name="curation: skills, runs, actions, proposals", statements=CURATION_1),
+)
