@@ -1,4 +1,4 @@
-"""Tables of the curation: skills, runs, actions, proposals, and small facts of the daemon. Times are ms since 1970, UTC."""
+"""Tables of the curation: skills, runs, actions, proposals, small facts. Times are ms since 1970, UTC."""
 
 from __future__ import annotations
 
