@@ -29,6 +29,7 @@ class Item:
     One file (or database) with sessions, as one stat shows it.
 
     For a database *size* and *mtime_ns* are over the file and its `-wal`, so that a commit shows in them.
+    *several_links*: other names lead to the same inode, which the pass then counts once.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Item:
     ino: int
     size: int
     mtime_ns: int
+    several_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,13 @@ class Start:
 
     Args:
         offset: Watermark to go on from: bytes, or a row id.
-        state: What the parser gave as its state with that watermark; empty at the start and after a restart.
+        state: What the parser gave as its state with that watermark; empty where it was never read. With *offset* 0
+            and a state, the item is read anew: calls that were waiting still are, the rest of the state is void.
         guard: Keys that are counted already.
         settled: The item has been quiet for long enough that a last line without a newline is a whole one, and that
             calls still waiting for their result are taken as they are.
         now_ms: For times in the future.
+        mtime_ms: The item's own time, for hosts whose records have none (mark what uses it as estimated).
     """
 
     offset: int = 0
@@ -70,6 +74,7 @@ class Start:
     guard: Guard = field(default_factory=Guard)
     settled: bool = False
     now_ms: int = 0
+    mtime_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +84,7 @@ class Slice:
 
     *offset* is the watermark after it, *size* the item's size as far as it was read or seen. *waiting*: something waits
     for more (a half line, a call without its result), so the item is looked at again when it settles, though unchanged.
-    *replace*: the findings stand for the whole item, and what was held for it before is dropped (documents that are
-    rewritten and whose records have no ids). *last*: nothing more was there to read.
+    *last*: nothing more was there to read.
     """
 
     findings: Findings
@@ -90,7 +94,6 @@ class Slice:
     marks: Marks
     bytes_read: int
     waiting: bool = False
-    replace: bool = False
     last: bool = True
 
 
@@ -109,7 +112,7 @@ class Source(Protocol):
 
     def items(self) -> Iterator[Item]:
         """
-        Yield what is there, each with one stat, no two of the same inode, in any order.
+        Yield what is there, each with one stat, in any order.
 
         Raises:
             FileNotFoundError: The place itself does not exist (yet): the source waits.
@@ -150,7 +153,8 @@ class LineParser(Protocol):
         """
         Take whole lines with the offset at which each begins: without LF, CR, BOM or NULs around, never blank.
 
-        Never raises for what a line holds: a line that cannot be understood is counted in the findings.
+        A line may still hold several values, or none that is whole: `lines.objects` takes such a line apart. Never
+        raises for what a line holds: a line that cannot be understood is counted in the findings.
         """
         ...
 

@@ -114,12 +114,14 @@ class SessionTally:
 
     *hours* maps `at_ms // HOUR_MS` to its tally, for all records with a time that are **work of this session itself**
     (not of its sub-agents or schedules); *first_ms* and *last_ms* are over all records. *records* counts whole JSON
-    objects (rows), *unreadable* those that could not be decoded.
+    objects (rows), *unreadable* those that could not be decoded. *side*: the item is a sub-agent's own file that counts
+    for this session, so the session's path is another one.
     """
 
     session_id: str
     kind: SessionKind = SessionKind.UNKNOWN
     parent: str | None = None
+    side: bool = False
     cwds: list[str] = field(default_factory=list)  # distinct, in order of appearance, at most MAX_CWDS
     first_ms: int | None = None
     last_ms: int | None = None
