@@ -30,9 +30,8 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the file looks like now; *tail* is of the bytes before the watermark's offset, empty if it ends earlier."""
+    """What the file looks like now; *tail* is of the bytes before the watermark's offset, empty where it ends earlier."""
 
-    size: int
     head: bytes
     tail: bytes
 
@@ -61,8 +60,8 @@ def resume(record: Watermark | None, facts: Facts) -> Resume | Restart:
         return Resume(0)
     if record.head and facts.head != record.head:
         return Restart("replaced: its first record is another one" if facts.head else "truncated: it has no record now")
-    if facts.size < record.offset:
-        return Restart(f"truncated: {facts.size} bytes, but {record.offset} were counted")
+    if not facts.tail:
+        return Restart(f"truncated: it ends before offset {record.offset}, up to which it was counted")
     if facts.tail != record.tail:
         return Restart(f"rewritten: the bytes before offset {record.offset} are not those that were counted")
     return Resume(record.offset)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from curatord.core.values import EventKind
 
 __all__ = [
+    "DAY_MS",
     "HOUR_MS",
     "MAX_CWDS",
     "MAX_NAMES",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 MAX_CWDS = 16
 MAX_NAMES = 256  # distinct tool names a session, distinct unknown types an item; further ones are counted as OTHER
 MAX_OFFSETS = 32
@@ -100,11 +102,10 @@ class Sighting:
 
 @dataclass(slots=True)
 class HourTally:
-    """Records of one session within one hour: first and last time (ms), and turns of the model (each one paid call)."""
+    """Times (ms) of the first and the last record of one session within one hour."""
 
     first_ms: int
     last_ms: int
-    assistant_turns: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,9 +114,13 @@ class SessionTally:
     What one item says about one session.
 
     *hours* maps `at_ms // HOUR_MS` to its tally, for all records with a time that are **work of this session itself**
-    (not of its sub-agents or schedules); *first_ms* and *last_ms* are over all records. *records* counts whole JSON
+    (not of its sub-agents or schedules); *first_ms* and *last_ms* are over all records. *turns_by_day* maps
+    `at_ms // DAY_MS` to turns of the model (each one paid call), those of sub-agents too. *records* counts whole JSON
     objects (rows), *unreadable* those that could not be decoded. *side*: the item is a sub-agent's own file that counts
     for this session, so the session's path is another one.
+
+    *retracted* are `ref`s of sightings of earlier scans that did not happen after all; *amended* gives sightings of
+    earlier scans, by their `ref`, the path that only a later record told.
     """
 
     session_id: str
@@ -131,8 +136,10 @@ class SessionTally:
     assistant_turns: int = 0
     tool_calls: dict[str, int] = field(default_factory=dict)
     hours: dict[int, HourTally] = field(default_factory=dict)
+    turns_by_day: dict[int, int] = field(default_factory=dict)
     sightings: list[Sighting] = field(default_factory=list)
-    retracted: list[str] = field(default_factory=list)  # `ref`s of sightings of earlier scans that did not happen
+    retracted: list[str] = field(default_factory=list)
+    amended: dict[str, str] = field(default_factory=dict)
 
     def saw(self, at_ms: int, *, work: bool, assistant_turns: int = 0) -> None:
         """Note a record's time; *work*: it is a person's or program's own. For readers without a hot loop."""
@@ -140,15 +147,17 @@ class SessionTally:
             self.first_ms = at_ms
         if self.last_ms is None or at_ms > self.last_ms:
             self.last_ms = at_ms
+        if assistant_turns:
+            day = at_ms // DAY_MS
+            self.turns_by_day[day] = self.turns_by_day.get(day, 0) + assistant_turns
         if not work:
             return
         hour = self.hours.get(at_ms // HOUR_MS)
         if hour is None:
-            self.hours[at_ms // HOUR_MS] = HourTally(at_ms, at_ms, assistant_turns)
-            return
-        hour.first_ms = min(hour.first_ms, at_ms)
-        hour.last_ms = max(hour.last_ms, at_ms)
-        hour.assistant_turns += assistant_turns
+            self.hours[at_ms // HOUR_MS] = HourTally(at_ms, at_ms)
+        else:
+            hour.first_ms = min(hour.first_ms, at_ms)
+            hour.last_ms = max(hour.last_ms, at_ms)
 
     def called(self, tool: str) -> None:
         """Count one call of *tool*."""
@@ -197,6 +206,10 @@ class Findings:
     def unreadable(self, session_id: str, offset: int, reason: str) -> None:
         """Count an unreadable record of *session_id* that begins at *offset*."""
         self.session(session_id).unreadable += 1
+        self.note_bad(offset, reason)
+
+    def note_bad(self, offset: int, reason: str) -> None:
+        """Remember where something unreadable stands, up to a bound."""
         if len(self.bad) < MAX_OFFSETS:
             self.bad.append((offset, reason))
 
