@@ -62,7 +62,9 @@ class Start:
         offset: Watermark to go on from: bytes, or a row id.
         state: What the parser gave as its state with that watermark; empty where it was never read. With *offset* 0
             and a state, the item is read anew: calls that were waiting still are, the rest of the state is void.
-        guard: Keys that are counted already.
+        guard: Keys that are counted already: in other items that this one shares history with and, when it is read
+            anew, in itself. Such a record is passed over.
+        before: Keys of this item's own records before *offset*. A record with such a key was written twice.
         settled: The item has been quiet for long enough that a last line without a newline is a whole one, and that
             calls still waiting for their result are taken as they are.
         now_ms: For times in the future.
@@ -72,6 +74,7 @@ class Start:
     offset: int = 0
     state: bytes = b""
     guard: Guard = field(default_factory=Guard)
+    before: Guard = field(default_factory=Guard)
     settled: bool = False
     now_ms: int = 0
     mtime_ms: int = 0
