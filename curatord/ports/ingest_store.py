@@ -185,8 +185,8 @@ class SourceState:
     """
     One source for `status` and `doctor`.
 
-    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and *unknown*
-    (per type) are over all that was ever read; *bad* are some (path, offset, reason).
+    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and
+    *unknown* (per type) are over all that was ever read; *bad* are some (path, offset, reason).
     """
 
     source_id: int
@@ -273,9 +273,7 @@ class IngestWriter(Protocol):
         """Note that a file could not be read, and when to try again."""
         ...
 
-    def finished(
-        self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]
-    ) -> None:
+    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         ...
 
