@@ -93,6 +93,14 @@ class _Stop:
     signal: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What went wrong last at one kind of message, and how often in a row."""
+
+    text: str
+    times: int
+
+
 class _Tick:
     pass
 
@@ -127,8 +135,7 @@ class Daemon:
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
-        self._failures = 0
-        self._last_error: str | None = None
+        self._trouble: dict[str, _Trouble] = {}
         self._instance: DaemonInstance | None = None
         self._announced: set[str] = set()
 
@@ -167,14 +174,15 @@ class Daemon:
     def _work(self) -> None:
         while not self._stopping.is_set():
             message = self._inbox.get()
+            kind = "hint" if isinstance(message, str | None) else type(message).__name__.strip("_").lower()
             try:
                 self._handle(message)
             except CuratorError as error:
-                self._failed(error, hint=error.hint)
+                self._failed(kind, error, hint=error.hint)
             except Exception as error:  # noqa: BLE001 - the one place: a bug ends this round, not the daemon
-                self._failed(error, traceback=True)
+                self._failed(kind, error, traceback=True)
             else:
-                self._recovered()
+                self._recovered(kind)
             self._manager.alive()
 
     def _handle(self, message: _Message) -> None:
@@ -253,19 +261,20 @@ class Daemon:
         finally:
             self._manager.ready("configuration read")
 
-    def _failed(self, error: Exception, *, hint: str = "", traceback: bool = False) -> None:
+    def _failed(self, kind: str, error: Exception, *, hint: str = "", traceback: bool = False) -> None:
         text = f"{type(error).__name__}: {error}"
-        self._failures += 1
+        before = self._trouble.get(kind)
+        times = before.times + 1 if before else 1
         # The same trouble every minute for a week should not fill a disk: say it first, then at powers of two.
-        if text != self._last_error or self._failures & (self._failures - 1) == 0:
-            self._log.error("worker.failed", error=text, hint=hint, times=self._failures, exc_info=traceback)
-        self._last_error = text
+        if before is None or before.text != text or times & (times - 1) == 0:
+            self._log.error("worker.failed", at_work_on=kind, error=text, hint=hint, times=times, exc_info=traceback)
+        self._trouble[kind] = _Trouble(text, times)
         self._publish("idle")
 
-    def _recovered(self) -> None:
-        if self._failures:
-            self._log.info("worker.recovered", after=self._failures)
-            self._failures, self._last_error = 0, None
+    def _recovered(self, kind: str) -> None:
+        trouble = self._trouble.pop(kind, None)
+        if trouble is not None:
+            self._log.info("worker.recovered", at_work_on=kind, after=trouble.times)
             self._publish("idle")
 
     # The outside.
@@ -318,7 +327,7 @@ class Daemon:
             "watching": self._watching(),
             "activity": activity,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
-            "last_error": self._last_error,
+            "last_error": next((trouble.text for trouble in self._trouble.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }
