@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from shlex import quote
+from typing import Any, assert_never
 
-from curatord.core.idle import Idle
+from curatord.core.idle import Idle, IdleUnknown
+from curatord.core.inert import one_line
 from curatord.core.lifecycle import Next, SkillFacts, Verdict
 from curatord.core.run_record import iso
 from curatord.core.usage import SkillUsage
@@ -57,7 +59,6 @@ def explain_json(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
     rule was due. *history* is given oldest first and stays so.
     """
     idle = verdict.idle
-    known = isinstance(idle, Idle)
     return {
         "skill": str(facts.key),
         "state": facts.record.state.value,
@@ -66,7 +67,7 @@ def explain_json(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
         "counted_from": idle.counted_from if isinstance(idle, Idle) else None,
         "observed_since": iso(idle.observed_since),
         "stopped_days": days(idle.stopped) if isinstance(idle, Idle) else None,
-        "clock": "unknown" if not known else ("stands still" if idle.stands_still else "runs"),
+        "clock": _clock_word(idle),
         "rule": verdict.rule,
         "reason": verdict.reason,
         "warning": verdict.warning,
@@ -86,6 +87,16 @@ def explain_json(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
     }
 
 
+def _clock_word(idle: Idle | IdleUnknown) -> str:
+    match idle:
+        case Idle():
+            return "stands still" if idle.stands_still else "runs"
+        case IdleUnknown():
+            return "unknown"
+        case _:
+            assert_never(idle)
+
+
 def explain_text(facts: SkillFacts, verdict: Verdict, history: Sequence[StateChange], mode: Mode) -> str:
     """
     Return what `explain` prints: some lines of plain words, without a final line end.
@@ -96,12 +107,12 @@ def explain_text(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
         mode: Whether an archiving is done or proposed.
     """
     lines = [f"{facts.key} is {facts.record.state} since {day(facts.record.state_since)}."]
-    lines.append(f"  Why: {_sentence(verdict.reason)}")
+    lines.append(f"  Why: {_stop(verdict.reason)}")
     lines.append(f"  Used: {_used(facts.usage)}")
     if isinstance(verdict.idle, Idle):
         lines.append(f"  Clock: {_clock(verdict.idle)}")
     if verdict.warning is not None:
-        lines.append(f"  Note: {_sentence(verdict.warning)}")
+        lines.append(f"  Note: {verdict.warning}")
     lines.append(f"  Next: {_coming(verdict.next, verdict, mode)}")
     if verdict.would is not None:
         lines.append(f"  If it were adopted: {_coming(verdict.would, verdict, mode)}")
@@ -111,11 +122,17 @@ def explain_text(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
         if len(history) > _HISTORY_SHOWN:
             lines.append(f"    ({plural(len(history) - _HISTORY_SHOWN, 'older change')} not shown; --json has all)")
         lines.extend(_history_line(change) for change in history[-_HISTORY_SHOWN:])
-    return "\n".join(lines)
+    return "\n".join(_inert(line) for line in lines)
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "`")) else ".")
+def _inert(line: str) -> str:
+    """Return *line* without anything a terminal would act on, its indent kept: names and reasons are others' text."""
+    text = line.lstrip(" ")
+    return " " * (len(line) - len(text)) + one_line(text)
+
+
+def _stop(text: str) -> str:
+    return text if text.endswith((".", "`")) else text + "."
 
 
 def _used(usage: SkillUsage) -> str:
@@ -138,15 +155,15 @@ def _clock(idle: Idle) -> str:
     parts.append(f"the transcripts can tell since {day(idle.observed_since)}")
     if idle.stands_still:
         parts.append("it stands still now, until somebody works again")
-    return _sentence("; ".join(parts))
+    return _stop("; ".join(parts))
 
 
 def _coming(coming: Next, verdict: Verdict, mode: Mode) -> str:
     if coming.state is None or coming.at is None:
-        return _sentence(coming.condition)
+        return _stop(coming.condition)
     asks = coming.state is State.ARCHIVED and (mode is Mode.REVIEW or verdict.needs_yes is not None)
     what = f"{'proposed to be ' if asks else ''}{coming.state}"
-    if verdict.moves or coming.condition.startswith("with the next run"):
+    if coming.due:
         return f"{what} {coming.condition}."
     away = ""
     if coming.at_if_away is None:
@@ -156,7 +173,7 @@ def _coming(coming: Next, verdict: Verdict, mode: Mode) -> str:
 
 def _ways(facts: SkillFacts, verdict: Verdict) -> list[str]:
     """Return what a person can do, one command a line."""
-    key, record = facts.key, facts.record
+    key, record = quote(one_line(str(facts.key))), facts.record
     if record.state is State.ARCHIVED:
         return [f"To have it back: curatord restore {key}"]
     if facts.broken is not None or facts.protected is not None or record.missing_since is not None:
@@ -178,4 +195,4 @@ def _ways(facts: SkillFacts, verdict: Verdict) -> list[str]:
 def _history_line(change: StateChange) -> str:
     before = "" if change.from_state is None else f"{change.from_state} → "
     run = f" (run {change.run_id})" if change.run_id else ""
-    return f"    {day(change.at)}  {before}{change.to_state}: {change.reason}{run}"
+    return f"    {day(change.at)} {before}{change.to_state}: {change.reason}{run}"

@@ -125,13 +125,15 @@ class Next:
     What becomes of a skill next.
 
     *state* and *at* are None while nothing is to come; *condition* says on what it hangs. *at* holds if somebody works
-    on without an absence; *at_if_away* if nobody works any more, None where the clock would stop before.
+    on without an absence; *at_if_away* if nobody works any more, None where the clock would stop before. *due*: nothing
+    has to pass any more, the next run does it.
     """
 
     state: State | None
     at: datetime | None
     condition: str
     at_if_away: datetime | None = None
+    due: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +205,7 @@ def evidence_of(facts: SkillFacts, clock: LibraryClock) -> tuple[Anchor, ...]:
     if last := facts.usage.last:
         found.append(Anchor(at=last.at, what=f"its last {last.kind} ({last.witness})"))
     if record.restored_at is not None:
-        found.append(Anchor(at=record.restored_at, what="its restore, or the undo of what was done to it"))
+        found.append(Anchor(at=record.restored_at, what="its last restore or undo"))
     came_later = clock.first_scan_at is not None and record.first_seen_at > clock.first_scan_at
     if came_later or record.born_at > record.first_seen_at:
         found.append(Anchor(at=record.first_seen_at, what="its first sight"))
@@ -234,7 +236,7 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         coming = Next(state=None, at=None, condition=f"it stays archived until somebody says `restore {facts.key}`")
     elif exempt_by := facts.exempt_by:
         finding = _Finding(signal=Signal.EXEMPT, rule=1, reason=f"unchanged: {exempt_by}")
-        coming = Next(state=None, at=None, condition=f"nothing changes while {exempt_by}")
+        coming = Next(state=None, at=None, condition=f"nothing changes while {exempt_by.partition(':')[0]}")
         if facts.broken is None and facts.protected is None and record.missing_since is None:
             would = judge(replace(facts, managed=True), clock, policy, now).next
     else:
@@ -284,7 +286,7 @@ def _find(facts: SkillFacts, idle: Idle | IdleUnknown, policy: LifecycleSettings
             return _Finding(signal=Signal.REFERENCED, rule=3, reason=f"stays active: {facts.referenced} names it")
         case Idle():
             if facts.referenced is not None:
-                verb = "stays" if facts.record.state is State.ACTIVE else "is"
+                verb = "stays" if facts.record.state is State.ACTIVE else "becomes"
                 return _Finding(signal=Signal.REFERENCED, rule=3, reason=f"{verb} active: {facts.referenced} names it")
             return _find_by_age(facts, idle, policy, now)
         case _:
@@ -300,33 +302,33 @@ def _find_by_age(facts: SkillFacts, idle: Idle, policy: LifecycleSettings, now: 
         return _Finding(
             signal=Signal.YOUNG,
             rule=5,
-            reason=f"never used, but {counted}: that is below never_used_grace ({span(periods.never_used_grace)})",
+            reason=f"never used yet; {counted}; never_used_grace is {span(periods.never_used_grace)}",
         )
     stale_since = record.stale_since or record.state_since
     if record.state is State.STALE and idle.idle >= periods.archive_after:
-        due = f"{counted}: that reaches archive_after ({span(periods.archive_after)})"
+        due = f"{counted}; archive_after is {span(periods.archive_after)}"
         if now - stale_since < policy.notice:
             return _Finding(
                 signal=Signal.IDLE,
                 rule=6,
-                reason=f"stays stale: {due}, but it is stale only since {day(stale_since)}, "
+                reason=f"stays stale: {due}, but it has been stale only since {day(stale_since)}, "
                 f"and notice is {span(policy.notice)}",
             )
-        due = f"{due}, and it is stale since {day(stale_since)}"
+        due = f"{due}, and it has been stale since {day(stale_since)}"
         spared = _spared(facts)
         if spared is None:
             return _Finding(signal=Signal.LONG_IDLE, rule=6, reason=due)
         warning = f"{facts.key} would be archived ({due}); it stays, since {spared}"
         return _Finding(signal=Signal.SPARED, rule=6, reason=f"stays stale: {due}, but {spared}", warning=warning)
+    limit = f"stale_after is {span(periods.stale_after)}"
     if idle.idle >= periods.stale_after:
-        limit = f"stale_after ({span(periods.stale_after)})"
         if record.state is State.ACTIVE:
-            return _Finding(signal=Signal.IDLE, rule=7, reason=f"{counted}: that reaches {limit}")
-        return _Finding(signal=Signal.IDLE, rule=None, reason=f"stays stale: {counted}: that is above {limit}")
-    limit = f"below stale_after ({span(periods.stale_after)})"
+            return _Finding(signal=Signal.IDLE, rule=7, reason=f"{counted}; {limit}")
+        limit = f"archive_after is {span(periods.archive_after)}"
+        return _Finding(signal=Signal.IDLE, rule=None, reason=f"stays stale: {counted}; {limit}")
     if record.state is State.STALE:
-        return _Finding(signal=Signal.RECENT, rule=8, reason=f"used again: {counted}: that is {limit}")
-    return _Finding(signal=Signal.RECENT, rule=None, reason=f"stays active: {counted}: that is {limit}")
+        return _Finding(signal=Signal.RECENT, rule=8, reason=f"active again: {counted}; {limit}")
+    return _Finding(signal=Signal.RECENT, rule=None, reason=f"stays active: {counted}; {limit}")
 
 
 def _spared(facts: SkillFacts) -> str | None:
@@ -348,7 +350,9 @@ def _next(
     record = facts.record
     to = after(record.state, finding.signal)
     if to is not record.state:
-        return Next(state=to, at=now, at_if_away=now, condition="with the next run, unless something changes before")
+        return Next(
+            state=to, at=now, at_if_away=now, due=True, condition="with the next run, unless something changes before"
+        )
     match finding.signal:
         case Signal.PINNED:
             return Next(state=None, at=None, condition=f"nothing changes while {facts.kept_by}")
@@ -361,7 +365,7 @@ def _next(
         case _:
             pass
     if isinstance(idle, IdleUnknown):
-        return Next(state=None, at=None, condition=f"nothing ages while this holds: {idle.reason}")
+        return Next(state=None, at=None, condition="nothing ages until it can be told again how long it has been idle")
     periods = Periods.of(policy, record.importance)
     if record.state is State.ACTIVE:
         target = periods.stale_after

@@ -26,7 +26,7 @@ class Signal(enum.StrEnum):
     LONG_IDLE = "idle for archive_after, stale for notice"  # rule 6
     SPARED = "as long idle, but spared"  # rule 6: important, or a person said no
     IDLE = "idle for stale_after"  # rule 7
-    RECENT = "used again"  # rule 8
+    RECENT = "idle for less than stale_after"  # rule 8
     ABSORBED = "merged into an umbrella"
     ARCHIVE_ASKED = "archive"  # a person's command
     RESTORE_ASKED = "restore or undo"  # a person's command
