@@ -146,7 +146,8 @@ class Verdict:
         rule: Number of the rule that matched (1 to 8), None where none did: then nothing was due.
         reason: Why, in words that a person can act on.
         next: What comes next, and when.
-        would: For a skill that could be handed over but was not: what would become of it if it were. None else.
+        would: For a skill that could be handed over but was not: what would come next if it were. None else.
+        would_be: The same in one word: the state that the next run would leave it in. None else.
         warning: Something a person should hear of though nothing happens.
         needs_yes: Why this change may only be proposed, whatever the mode; None else.
         fingerprint: Its content when it was decided.
@@ -162,6 +163,7 @@ class Verdict:
     next: Next
     managed: bool
     would: Next | None = None
+    would_be: State | None = None
     warning: str | None = None
     needs_yes: str | None = None
     fingerprint: Fingerprint | None = None
@@ -235,7 +237,7 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         raise ValueError(f"the clock of {clock.library!r} cannot time {facts.key}")
     idle = idle_since(evidence_of(facts, clock), clock, policy.away_after, now)
     record = facts.record
-    would: Next | None = None
+    if_managed: Verdict | None = None
     if record.state is State.ARCHIVED:
         finding = _archived(facts)
         coming = Next(state=None, at=None, condition=f"it stays archived until somebody says `restore {facts.key}`")
@@ -243,7 +245,7 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         finding = _Finding(signal=Signal.EXEMPT, rule=1, reason=f"unchanged: {exempt_by}")
         coming = Next(state=None, at=None, condition=f"nothing changes while {exempt_by.partition(':')[0]}")
         if facts.broken is None and facts.protected is None and record.missing_since is None:
-            would = judge(replace(facts, managed=True), clock, policy, now).next
+            if_managed = judge(replace(facts, managed=True), clock, policy, now)
     else:
         finding = _find(facts, idle, policy, now)
         coming = _next(facts, finding, idle, clock, policy, now)
@@ -258,7 +260,8 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         idle=idle,
         next=coming,
         managed=facts.managed,
-        would=would,
+        would=if_managed.next if if_managed else None,
+        would_be=if_managed.to if if_managed else None,
         warning=finding.warning,
         needs_yes=facts.edited if to is State.ARCHIVED and record.state is not State.ARCHIVED else None,
         fingerprint=record.seen_fingerprint,

@@ -19,11 +19,11 @@ them must be able to tell. An empty one tells nothing and holds nobody up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from curatord.core.idle import LibraryClock, Stretch, work_gaps
+from curatord.core.idle import Gap, LibraryClock
 from curatord.core.values import LibraryName, require_aware
 from curatord.core.words import stamp
 
@@ -123,11 +123,12 @@ def _all_gone(scan: ScanFacts, previous: datetime) -> bool:
 def library_clock(
     library: LibraryName,
     sources: Sequence[SourceTestimony],
-    work: Iterable[Stretch | datetime],
-    away_after: timedelta,
     *,
-    first_scan_at: datetime | None = None,
+    first_work: datetime | None,
+    newest_work: datetime | None,
+    gaps: Sequence[Gap],
     newest_evidence: datetime | None = None,
+    first_scan_at: datetime | None = None,
     doubts: Sequence[str] = (),
 ) -> LibraryClock:
     """
@@ -136,24 +137,22 @@ def library_clock(
     Args:
         library: Whose.
         sources: The testimony of each source whose sessions use it.
-        work: Instants, or stretches without a gap longer than *away_after*, of persons' and programs' sessions in these
-            sources; in any order.
-        away_after: Shorter gaps are no absence.
-        first_scan_at: When the library itself was first scanned for skills.
+        first_work, newest_work: Oldest and newest work in these sources.
+        gaps: Stretches without work between them, at least all that are longer than `away_after`; `core.idle.work_gaps`
+            finds them.
         newest_evidence: Newest record of any session in these sources.
+        first_scan_at: When the library itself was first scanned for skills.
         doubts: What else speaks against the clock, a jump that the daemon saw for instance.
     """
-    holding = [source for source in sources if source.sessions and source.since is not None]
-    spans = [w if isinstance(w, Stretch) else Stretch(start=w, end=w) for w in work]
     unread = [f"{source.name} could not be read whole: {source.problem}" for source in sources if source.problem]
     return LibraryClock(
         library=library,
         sources=len(sources),
-        observed_since=max((source.since for source in holding if source.since is not None), default=None),
+        observed_since=max((s.since for s in sources if s.sessions and s.since is not None), default=None),
         first_scan_at=first_scan_at,
-        first_work=min((span.start for span in spans), default=None),
-        newest_work=max((span.end for span in spans), default=None),
+        first_work=first_work,
+        newest_work=newest_work,
         newest_evidence=newest_evidence,
-        gaps=work_gaps(spans, away_after),
+        gaps=tuple(gaps),
         doubts=(*unread, *doubts),
     )

@@ -123,6 +123,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "counted_from": idle.counted_from if isinstance(idle, Idle) else None,
         "next": next_json(verdict.next),
         "would": next_json(verdict.would),
+        "would_be": verdict.would_be,
         "warning": verdict.warning,
         "needs_yes": verdict.needs_yes,
     }
@@ -334,7 +335,7 @@ def test_would_is_what_a_managed_skill_gets(facts: SkillFacts, clock: LibraryClo
     managed = judge(facts, clock, POLICY, NOW)
 
     if facts.record.state is not State.ARCHIVED:
-        assert managed.next == unmanaged.would
+        assert (managed.next, managed.to) == (unmanaged.would, unmanaged.would_be)
     assert unmanaged.state is unmanaged.to
 
 

@@ -103,17 +103,16 @@ def test_a_library_takes_its_latest_source_that_holds_anything() -> None:
     """Both must be able to tell; an empty third holds nobody up."""
     sources = [after(scan(100, (10, 20))), after(scan(100, (80, 90))), after(scan(100))]
 
-    clock = library_clock(LIB, sources, [at(10), at(99)], 7 * DAY)
+    clock = library_clock(LIB, sources, first_work=at(10), newest_work=at(99), gaps=[Gap(start=at(10), end=at(99))])
 
     assert (at(90), 3, at(10), at(99)) == (clock.observed_since, clock.sources, clock.first_work, clock.newest_work)
-    assert (Gap(start=at(10), end=at(99)),) == clock.gaps
 
 
 def test_a_source_that_cannot_be_read_is_a_doubt_of_its_library() -> None:
     """What a skill was used for there nobody sees, so nothing ages."""
     sources = [after(scan(100, (10, 20)), scan(101, problem="Permission denied"))]
 
-    clock = library_clock(LIB, sources, [], 7 * DAY, doubts=("the clock jumped",))
+    clock = library_clock(LIB, sources, first_work=None, newest_work=None, gaps=(), doubts=("the clock jumped",))
 
     assert (
         "claude-code ~/.claude/projects could not be read whole: Permission denied",
