@@ -199,12 +199,14 @@ def birth_of(facts: SkillFacts, clock: LibraryClock) -> Anchor:
     """
     Return when a skill was born, and by what evidence.
 
-    A skill that appeared after the library's first scan is as old as its first sight, whatever its files say, and none
-    is younger than that: file times are copied, touched and set (bugs B021, B022).
+    A skill that appeared after the library's first scan is never older than its first sight, and file times make none
+    younger than that: they are copied, touched and set (bugs B021, B022). A ledger or an event may know of a later
+    birth, where a name was used again.
     """
     record = facts.record
     came_later = clock.first_scan_at is not None and record.first_seen_at > clock.first_scan_at
-    if came_later or record.born_at > record.first_seen_at:
+    later = record.born_at > record.first_seen_at
+    if (came_later and not later) or (later and record.born_from in ("file", "seen")):
         return Anchor(at=record.first_seen_at, what="its first sight")
     return Anchor(at=record.born_at, what=f"its birth ({_BORN_FROM[record.born_from]})")
 
