@@ -187,6 +187,8 @@ class _Finding:
     warning: str | None = None
 
 
+_SAME_SCAN = timedelta(seconds=1)  # both are the first scan's time, but may have been stored with other precision
+
 _BORN_FROM = {
     "ledger": "the host's ledger",
     "event": "the session that made it",
@@ -204,7 +206,7 @@ def birth_of(facts: SkillFacts, clock: LibraryClock) -> Anchor:
     birth, where a name was used again.
     """
     record = facts.record
-    came_later = clock.first_scan_at is not None and record.first_seen_at > clock.first_scan_at
+    came_later = clock.first_scan_at is not None and record.first_seen_at - clock.first_scan_at > _SAME_SCAN
     later = record.born_at > record.first_seen_at
     if (came_later and not later) or (later and record.born_from in ("file", "seen")):
         return Anchor(at=record.first_seen_at, what="its first sight")

@@ -248,6 +248,8 @@ def test_checked_are_live_skills_that_are_curatords_to_change(facts: SkillFacts,
         ("ledger", 10, 100, 100, 10),  # the host made it anew under an old name
         ("event", 10, 100, 300, 10),
         ("seen", 50, 50, None, 50),
+        ("file", 360, 300, 300 + 0.5 / 86_400, 360),  # the first scan's time, stored to the millisecond and not
+        ("file", 360, 300, 300 + 2 / 86_400, 300),
     ],
 )
 def test_birth(born_from: str, born: float, first_seen: float, first_scan: float | None, birth: float) -> None:
