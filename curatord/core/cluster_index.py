@@ -297,9 +297,8 @@ def _measured(index: Index, place: int, others: Iterable[int]) -> list[tuple[int
     found = []
     for other in others:
         begin, end = bounds[other], bounds[other + 1]
-        product = sum(
-            weight_of(term, 0) * weight for term, weight in zip(terms[begin:end], weights[begin:end], strict=True)
-        )
+        asked = [weight_of(term, 0) for term in terms[begin:end]]
+        product = sum(map(mul, asked, weights[begin:end]))
         found.append((product, other))
     return found
 

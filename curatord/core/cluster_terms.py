@@ -112,7 +112,11 @@ write wrong yaml md http https www com true false null none todo end done left r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillText:
-    """A skill as clustering sees it; *key* identifies it and is unique in a library, the texts may be empty."""
+    """
+    A skill as clustering sees it; the texts may be empty.
+
+    *key* tells it from all others of an index: `str(SkillKey)`, or the id of an archived package, or any other.
+    """
 
     key: str
     name: str

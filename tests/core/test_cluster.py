@@ -418,15 +418,15 @@ class TestBounds:
 
     @pytest.mark.parametrize("own_words", [False, True], ids=["numbered", "named"])
     def test_near_identical_skills_do_not_explode(self, own_words: bool) -> None:
-        """Two thousand copies of one skill are groups of twenty-four, found in time that grows with their number."""
+        """Eight hundred copies of one skill are groups of twenty-four, found in time that grows with their number."""
         dice = random.Random(3)
         body = " ".join("".join(dice.choice("abcdefgh") for _ in range(6)) for _ in range(80)) * 8
-        own = ["".join(dice.choice("abcdefgh") for _ in range(7)) if own_words else str(n) for n in range(2_000)]
+        own = ["".join(dice.choice("abcdefgh") for _ in range(7)) if own_words else str(n) for n in range(800)]
         copies = [a_skill(f"report-{word}", "Weekly sales report", body, key=f"{n}") for n, word in enumerate(own)]
         started = time.process_time()
         found = cluster(build_index(copies), SHORTLIST)
 
-        assert time.process_time() - started < 20.0
+        assert time.process_time() - started < 10.0
         assert len(found.alone) < 24
         assert all(len(group.members) <= 24 for group in found.groups)
 
