@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, nsmallest
 
-from curatord.core.cluster_index import FLOOR, ONE, Index, Near, build_index, link, share
+from curatord.core.cluster_index import FLOOR, ONE, PRIOR, Index, Near, build_index, link, share
 from curatord.core.cluster_likeness import RELATED, Likeness, likeness, most_similar, overlap, similarity, twins
 from curatord.core.cluster_terms import SkillText
 
@@ -219,10 +219,14 @@ def _shared(index: Index, members: Sequence[int]) -> list[tuple[str, int]]:
         for term, its in index.vector(place).items():
             weight[term] = weight.get(term, 0) + its
             held[term] = held.get(term, 0) + 1
-    # In at least half of them; by weight times spread, so that what one shouts does not stand for all.
-    telling = ((-weight[term] * count, index.words[term], count) for term, count in held.items() if count > 1)
-    best = nsmallest(WHY_TERMS, (entry for entry in telling if 2 * entry[2] >= len(members)))
-    return [(word, count) for _, word, count in best]
+
+    # Of what at least half of them hold: by weight and by how many hold it; what the whole library says, later.
+    def telling(term: int) -> int:
+        return weight[term] * held[term] * (len(index) + PRIOR - index.spread(term))
+
+    shared = [term for term, count in held.items() if count > 1 and 2 * count >= len(members)]
+    best = sorted(shared, key=lambda term: (-telling(term), index.words[term]))
+    return [(index.words[term], held[term]) for term in best[:WHY_TERMS]]
 
 
 def _why(shared: Sequence[tuple[str, int]], size: int, cohesion: float) -> str:

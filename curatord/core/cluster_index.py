@@ -102,6 +102,10 @@ class Index:
         begin, end = self.bounds[place], self.bounds[place + 1]
         return dict(zip(self.terms[begin:end], self.weights[begin:end], strict=True))
 
+    def spread(self, term: int) -> int:
+        """Return how many skills hold *term* among their strongest, one or more."""
+        return self.starts[term + 1] - self.starts[term]
+
     def similarity(self, key: str, other: str) -> float:
         """
         Return how alike two skills of the library are, 0 (nothing in common) to 1.

@@ -52,6 +52,9 @@ _UNSPACED = re.compile(
 )
 _PARTICLES = re.compile("[的了和是在与或不也就都而及把被这那个们\u3040\u3092]")
 _HIRAGANA = re.compile("[\u3040-\u309f\u30fc]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CYRILLIC = re.compile("[\u0400-\u052f]{4,}")
+_CYRILLIC_ENDING = re.compile("(?<=...)(?:[ыиая]ми|[ое]го|[ое]му|[ыиая]х|[ыиоеая]м|[ое]в|[аеиоуыэюяйь]{1,2})$")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 # Function words: English, German, French, Spanish, Portuguese, Italian, Dutch, Russian. Folded, like what they meet.
@@ -76,11 +79,10 @@ se sera ses si sont sur ta tous tout toute tres tu un une vers vos votre vous
 
 al algo ante antes cada como con contra cual cuando de del desde donde dos e el ella ellos entre era es esa ese eso
 esta este esto estos fue ha hace hacia hasta hay la las lo los mas mi mientras muy nada ni no nos o para pero poco por
-porque pueden puede que se sea segun ser si sin sobre son su sus tambien tanto te tiene todo todos tu un una uno usted
-y ya
+porque pueden puede que se sea segun ser si sin sobre son su sus tambien tanto te tiene tu un una uno usted y ya
 
 ao aos as ate com da das depois do dos ela ele em essa esse esta estao foi foram isso isto ja lhe mais mas mesmo meu
-muito na nao nas nem no nos num numa os ou pela pelo pode por qual quando quem sao se seja sem ser seu sua tem um uma
+muito na nao nas nem no nos num numa ou pela pelo pode por qual quando quem sao se seja sem ser seu sua tem um uma
 voce
 
 agli alla alle allo anche che chi ci come con cui da dal dalla dalle degli dei del della delle dello di dopo dove e ed
@@ -153,7 +155,7 @@ def read_terms(skill: SkillText, *, body_chars: int = BODY_CHARS) -> Terms:
         body_chars: How much of the body is read.
     """
     return _stemmed(
-        (skill.name[:NAME_CHARS].replace("_", " "), NAME_WEIGHT),
+        (_HUMP.sub(" ", skill.name[:NAME_CHARS].replace("_", " ")), NAME_WEIGHT),
         (skill.description[:DESCRIPTION_CHARS], DESCRIPTION_WEIGHT),
         (skill.body[:body_chars], 1),
     )
@@ -219,6 +221,8 @@ def _term(word: str) -> str:
     if word in _STOP or len(word) > LONGEST_TERM:
         return ""
     if not word.isascii():
+        if _CYRILLIC.fullmatch(word):
+            return _CYRILLIC_ENDING.sub("", word)
         return "" if word.isdigit() else word
     word = word.strip("_")
     if len(word) < 2 or not word.strip("0123456789_"):

@@ -98,6 +98,17 @@ class TestGroups:
         assert group.why.startswith("both speak of ")
         assert "voice" in group.why
 
+    def test_why_prefers_what_others_do_not_say(self) -> None:
+        """A word of the whole library says less about a group than its own."""
+        made = [
+            a_skill(f"acme-{theme}-{n}", f"{theme} at acme", f"acme acme {theme}", key=f"{theme}{n}")
+            for theme in ("payroll", "vacation", "travel", "parking")
+            for n in range(3)
+        ]
+        found = cluster(build_index(made), Cut(threshold=0.5))
+
+        assert {group.terms[0] for group in found.groups} == {"payroll", "vacation", "travel", "parking"}
+
     def test_near_copies_are_called_so(self) -> None:
         """Two skills with the same text under the same name are near copies, at full cohesion."""
         (group,) = cluster(build_index([a_skill("tcp-dump", TCP.description, TCP.body, key="x"), TCP]), TIGHT).groups
@@ -180,8 +191,12 @@ class TestLanguages:
                 a_skill("hi-1", "डेटाबेस का बैकअप बनाएं", "हर रात डेटाबेस का बैकअप"),
                 a_skill("hi-2", "डेटाबेस बैकअप से बहाल करें", "नवीनतम बैकअप खोजें"),
             ),
+            (
+                a_skill("ru-1", "Создать резервную копию базы", "Остановить базу и запустить резервное копирование."),
+                a_skill("ru-2", "Восстановить базу из резервной копии", "Найти последнюю резервную копию."),
+            ),
         ],
-        ids=["chinese", "japanese", "korean", "german", "hindi"],
+        ids=["chinese", "japanese", "korean", "german", "hindi", "russian"],
     )
     def test_themes_are_found_in_other_languages(self, pair: tuple[SkillText, SkillText]) -> None:
         """Two skills on one theme are a group beside the English ones, whatever the language."""
@@ -210,6 +225,19 @@ class TestTerms:
         assert len(terms_of("clone clones cloning cloned")) == 1
         assert len(terms_of("deploy deploys deploying deployed")) == 1
         assert len(terms_of("query queries")) == 1
+
+    def test_cyrillic_endings_are_one_term(self) -> None:
+        """Cases of a Russian word do not make another theme."""
+        assert len(terms_of("сервер сервера серверы серверами серверов")) == 1
+        assert len(terms_of("копия копию копии")) == 1
+
+    def test_humps_of_a_name_are_words(self) -> None:
+        """A name in camel case says the same as one with hyphens."""
+        assert read_terms(a_skill("voice-clone")).counts == read_terms(a_skill("VoiceClone")).counts
+
+    def test_boilerplate_counts_where_it_is_a_name(self) -> None:
+        """What is dropped from a text may be all that a name has."""
+        assert read_terms(a_skill("todo-list", "Keep a list")).counts == {"todo": 1, "list": 1}
 
     @pytest.mark.parametrize("word", ["the", "Guidelines", "und", "для", "2026", "x", "__", "f" * 64])
     def test_what_says_nothing_is_no_term(self, word: str) -> None:
