@@ -150,17 +150,15 @@ class _Census:
     def count(self, skill: SkillText) -> None:
         found = read_terms(skill)
         ids, holders, plain, surface = self.ids, self.holders, self.plain, found.surface
-        mine = array("I")
-        for term in found.counts:
-            place = ids.get(term)
-            if place is None:
-                place = ids[term] = len(holders)
-                holders.append(0)
-                plain.append(0)
+        fresh = [term for term in found.counts if term not in ids]
+        ids.update(zip(fresh, range(len(holders), len(holders) + len(fresh)), strict=True))
+        holders.extend([0] * len(fresh))
+        plain.extend(bytes(len(fresh)))
+        mine = array("I", map(ids.__getitem__, found.counts))
+        for term, place in zip(found.counts, mine, strict=True):
             holders[place] += 1
             if term not in surface:
                 plain[place] = 1
-            mine.append(place)
         self.texts.append((mine, bytes([min(times, 255) for times in found.counts.values()])))
         for term, word in surface.items():
             known = self.surface.get(term)
@@ -170,10 +168,12 @@ class _Census:
             self._forget()
 
     def _forget(self) -> None:
-        """Drop the words met once: what they could match is lost, which costs little where there are so many."""
-        self.ids = {term: place for term, place in self.ids.items() if self.holders[place] > 1}
+        """Drop the words that the fewest skills hold until half of the room is free: those met once, as a rule."""
+        bar = 1
+        while 2 * len(self.ids) > self.room:
+            self.ids = {term: place for term, place in self.ids.items() if self.holders[place] > bar}
+            bar += 1
         self.surface = {term: word for term, word in self.surface.items() if term in self.ids}
-        self.room = max(self.room, 2 * len(self.ids))
 
     def index(self, ordered: Sequence[SkillText], places: Mapping[str, int]) -> Index:
         rare = _rarities(len(ordered), max(self.holders, default=0))

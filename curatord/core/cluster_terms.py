@@ -24,6 +24,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import add
 
 __all__ = ["DESCRIPTION_CHARS", "NAME_CHARS", "SkillText", "Terms", "fold", "name_pairs", "read_terms", "terms_of"]
 
@@ -36,6 +37,9 @@ NAME_WEIGHT = 4
 DESCRIPTION_WEIGHT = 2
 
 LONGEST_TERM = 32
+
+# Of a short text all signs are read, though they are a third of what a long one gives.
+SIGNS = 512
 
 # Letters and digits with the marks that belong to them: Python's \w knows no combining marks, which would cut Hindi,
 # Arabic or Thai words at each vowel sign. The danda (a full stop) lies inside the Indic block and stays out.
@@ -51,6 +55,7 @@ _UNSPACED = re.compile(
     "\uf900-\ufaff\U00020000-\U0003134f]+"
 )
 _PARTICLES = re.compile("[的了和是在与或不也就都而及把被这那个们\u3040\u3092]")
+_HIRAGANA_SIGN = re.compile("[\u3040-\u309f]")
 _HIRAGANA = re.compile("[\u3040-\u309f\u30fc]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CYRILLIC = re.compile("[\u0400-\u052f]{4,}")
@@ -178,7 +183,10 @@ def _stemmed(*fields: tuple[str, int]) -> Terms:
     counts: dict[str, int] = {}
     surface: dict[str, str] = {}
     for text, weight in fields:
-        for word, times in Counter(_words(fold(text))).items():
+        words, pairs = _words(fold(text))
+        for pair, times in Counter(pairs).items():
+            counts[pair] = counts.get(pair, 0) + weight * times
+        for word, times in Counter(words).items():
             term, worth = _term(word), weight * times
             if not term:
                 continue
@@ -198,21 +206,25 @@ def _stemmed(*fields: tuple[str, int]) -> Terms:
     return Terms(counts=counts, surface=surface)
 
 
-def _words(folded: str) -> list[str]:
-    """Return the words of *folded* in order; runs of scripts without blanks as overlapping pairs."""
+def _words(folded: str) -> tuple[list[str], list[str]]:
+    """Return the words of *folded* in order, and the overlapping pairs of its runs without blanks."""
     if folded.isascii():
-        return _ASCII_WORD.findall(folded)
-    words: list[str] = []
-    for word in _WORD.findall(folded):
-        if word.isascii() or not _UNSPACED.search(word):
-            words.append(word)
-            continue
-        words.extend(_WORD.findall(_UNSPACED.sub(" ", word)))
-        for run in _UNSPACED.findall(word):
-            for piece in _PARTICLES.split(run):
-                pairs = [piece[i : i + 2] for i in range(len(piece) - 1)] or [piece]
-                words.extend(pair for pair in pairs if pair and not _HIRAGANA.fullmatch(pair))
-    return words
+        return _ASCII_WORD.findall(folded), []
+    runs = _UNSPACED.findall(folded)
+    if not runs:
+        return _WORD.findall(folded), []
+    pairs: list[str] = []
+    for run in runs:
+        for piece in _PARTICLES.split(run):
+            if len(piece) == 1:
+                pairs.append(piece)
+            elif _HIRAGANA_SIGN.search(piece):
+                pairs.extend(pair for pair in map(add, piece, piece[1:]) if not _HIRAGANA.fullmatch(pair))
+            else:
+                pairs.extend(map(add, piece, piece[1:]))
+    # A sign says about as much as three letters, so a third of the pairs is as much text as is read of others.
+    del pairs[max(SIGNS, len(folded) // 3) :]
+    return _WORD.findall(_UNSPACED.sub(" ", folded)), pairs
 
 
 @lru_cache(maxsize=1 << 16)
@@ -223,7 +235,7 @@ def _term(word: str) -> str:
     if not word.isascii():
         if _CYRILLIC.fullmatch(word):
             return _CYRILLIC_ENDING.sub("", word)
-        return "" if word.isdigit() else word
+        return "" if len(word) < 2 or word.isdigit() else word
     word = word.strip("_")
     if len(word) < 2 or not word.strip("0123456789_"):
         return ""
