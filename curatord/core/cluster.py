@@ -15,8 +15,10 @@ cuts differ only in where they stop, each tight group lies within one group of t
 
 What can go wrong: a theme with more members than `most` is cut into several groups, which know each other only as
 nearest outsiders. Skills made from one template look alike if they say little of their own; names and descriptions
-weigh more than bodies for that reason. Thresholds were set where generated libraries of three sizes and several
-public ones gave sensible groups; they are not sharp.
+weigh more than bodies for that reason.
+
+Thresholds were set on generated libraries of 346 and 5,000 skills, which are easy, and read against three public ones
+of 18 to 559 skills, where there is no truth to count against; they are not sharp.
 """
 
 from __future__ import annotations

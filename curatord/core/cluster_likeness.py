@@ -18,12 +18,13 @@ from curatord.core.cluster_terms import SkillText, name_pairs, read_terms, terms
 
 __all__ = ["RELATED", "Likeness", "likeness", "most_similar", "overlap", "similarity", "twins"]
 
-# The least that members of a merge have in common: 99 of 100 pairs taken at random from public libraries are below.
+# The least that members of a merge have in common: 99 of 100 pairs taken at random from a public library of 559 skills
+# are below, 1 in 100 is not, so this tells the unrelated, not the good merges.
 RELATED = 0.1
 
 # When a skill is another one again: names as alike as voice-clone and voice-cloning-2 and nearly the same description,
-# or nearly the same text. Copies that live on by themselves for a while measure 0.75 to 0.95, the closest of a theme
-# that say different things 0.7 (all from public libraries).
+# or nearly the same text. In that library copies that live on by themselves measure 0.74 to 1, the closest two that say
+# different things 0.69. A copy of which every tenth line was replaced measures 0.75 or more in 19 of 20 cases.
 TWIN_NAME = 0.7
 TWIN_DESCRIPTION = 0.75
 TWIN_CONTENT = 0.72

@@ -367,15 +367,16 @@ class TestDeterminism:
         assert build_index(library) == build_index(shuffled)
         assert cluster(build_index(library)) == cluster(build_index(shuffled))
 
-    @given(library=LIBRARIES)
-    @settings(max_examples=120, deadline=None)
-    def test_cuts_are_nested(self, library: list[SkillText]) -> None:
-        """Each tight group lies within one group of the shortlist, and each group is as coherent as its cut asks."""
+    @given(library=LIBRARIES, most=st.integers(2, 12))
+    @settings(max_examples=200, deadline=None)
+    def test_cuts_are_nested(self, library: list[SkillText], most: int) -> None:
+        """Each tight group lies within one group of the shortlist of the same size limit, which both keep."""
         measured = links(build_index(library))
-        tight, loose = cut(measured, TIGHT), cut(measured, SHORTLIST)
+        tight = cut(measured, Cut(threshold=TIGHT.threshold, most=most))
+        loose = cut(measured, Cut(threshold=SHORTLIST.threshold, most=most))
 
         assert all(any(group <= wider for wider in grouped(loose)) for group in grouped(tight))
-        assert all(group.cohesion >= FLOOR for group in loose.groups)
+        assert all(2 <= len(group.members) <= most for group in loose.groups)
 
     @given(library=LIBRARIES)
     @settings(max_examples=60, deadline=None)
