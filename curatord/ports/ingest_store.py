@@ -68,9 +68,8 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was read.
-    *grown*: it was seen to grow since an earlier scan.
-    *restarted* is the reason where it was read anew.
+    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was
+    read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int
