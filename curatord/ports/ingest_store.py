@@ -62,6 +62,11 @@ class Details:
     retry_ms: int | None
     error: str | None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it was read to its end, as that was then; else its time is held as 0, so it looks changed."""
+        return self.mtime_ns != 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
