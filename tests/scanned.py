@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -108,13 +109,19 @@ class Scanner:
         ]
 
 
-def traces(folder: Path, *, but: tuple[str, ...] = ()) -> dict[str, tuple[Any, ...]]:
-    """Return what must not change below *folder*: names, bytes, modes, owners and times but the access time."""
+def traces(folder: Path, *, but: tuple[str, ...] = (), touched_by_root: bool = False) -> dict[str, tuple[Any, ...]]:
+    """
+    Return what must not change below *folder*: names, bytes, modes, owners and times but the access time.
+
+    *touched_by_root*: SQLite, run by root, gives companions of a database that it opens the owner that they have,
+    which shows in nothing but the time of their inode's change; those are left out for root.
+    """
     told: dict[str, tuple[Any, ...]] = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
         if path.name in but:
             continue
         s = path.lstat()
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        told[str(path)] = (s.st_mode, s.st_ino, s.st_nlink, s.st_uid, s.st_size, s.st_mtime_ns, s.st_ctime_ns, digest)
+        changed = 0 if touched_by_root and os.getuid() == 0 and path.suffix != ".db" else s.st_ctime_ns
+        told[str(path)] = (s.st_mode, s.st_ino, s.st_nlink, s.st_uid, s.st_size, s.st_mtime_ns, changed, digest)
     return told

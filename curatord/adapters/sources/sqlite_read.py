@@ -15,6 +15,9 @@ What can go wrong, and what is done about it:
   `OSError` that says "later", not "broken".
 - Damage: `TranscriptError`, with what SQLite said.
 
+Unsure: when a writer ends just between our look at its companions and our opening, SQLite makes an empty `-wal` and a
+`-shm` again. A read-only `-shm` would leave out even that, but then SQLite may show an older state than is committed.
+
 Nothing here ever checkpoints, vacuums, sets a pragma that is written, or opens the original for writing.
 """
 

@@ -75,10 +75,10 @@ def test_beside_a_live_writer_only_the_shm_may_be_touched(tmp_path: Path) -> Non
     path = a_database(tmp_path / "db")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("INSERT INTO t VALUES (11)")
-        before = traces(path.parent, but=("state.db-shm",))
+        before = traces(path.parent, but=("state.db-shm",), touched_by_root=True)
 
         assert ("shared", 11) == count(DatabaseFile(str(path)))
-        assert before == traces(path.parent, but=("state.db-shm",))
+        assert before == traces(path.parent, but=("state.db-shm",), touched_by_root=True)
         writer.execute("INSERT INTO t VALUES (12)")
         assert ("shared", 12) == count(DatabaseFile(str(path)))
 
@@ -118,10 +118,10 @@ def test_what_a_crash_left_is_read_from_a_private_copy(tmp_path: Path) -> None:
 def test_a_crash_with_its_index_loses_nothing(tmp_path: Path) -> None:
     """Database and WAL stay as they are, and all rows are seen."""
     path = crashed(tmp_path, shm=True)
-    before = traces(path.parent, but=("state.db-shm",))
+    before = traces(path.parent, but=("state.db-shm",), touched_by_root=True)
 
     assert 11 == count(DatabaseFile(str(path)))[1]
-    assert before == traces(path.parent, but=("state.db-shm",))
+    assert before == traces(path.parent, but=("state.db-shm",), touched_by_root=True)
 
 
 def test_a_hot_journal_is_rolled_back_in_a_copy(tmp_path: Path) -> None:
@@ -137,14 +137,14 @@ def test_a_hot_journal_is_rolled_back_in_a_copy(tmp_path: Path) -> None:
             (target / f"state.db{suffix}").write_bytes(Path(f"{path}{suffix}").read_bytes())
         writer.execute("ROLLBACK")
     # SQLite marks a journal as complete only when it is synced; a copy of an unsynced one counts as none.
-    before = traces(target)
+    before = traces(target, touched_by_root=True)
     file = DatabaseFile(str(target / "state.db"))
     with file.open() as reading:
         total = reading.connection.execute("SELECT count(*) FROM t").fetchone()[0]
     file.release()
 
     assert 2000 == total
-    assert before == traces(target)
+    assert before == traces(target, touched_by_root=True)
 
 
 def test_a_locked_database_is_tried_again_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
