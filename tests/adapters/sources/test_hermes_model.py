@@ -16,6 +16,7 @@ from tests.scanned import Scanner
 
 WORDS = st.sampled_from(["please continue", "ok", "thanks", "what?"])
 PICK = st.integers(0, 10)
+SEEN = st.booleans()  # whether a scan comes just before
 
 
 class HermesMachine(RuleBasedStateMachine):
@@ -42,8 +43,9 @@ class HermesMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """There is always a session."""
+        """There is always a session in which something was said."""
         self.new_session()
+        self.talk(0, ["please continue", "ok", "please continue"], True)
 
     @rule()
     def new_session(self) -> None:
@@ -55,55 +57,45 @@ class HermesMachine(RuleBasedStateMachine):
         """Return one of the sessions that are there."""
         return self.alive[n % len(self.alive)] if self.alive else None
 
-    @rule(n=PICK, text=WORDS)
-    def say(self, n: int, text: str) -> None:
-        """A person says something, perhaps again."""
+    @rule(n=PICK, texts=st.lists(WORDS, min_size=1, max_size=4), works=st.booleans())
+    def talk(self, n: int, texts: list[str], works: bool) -> None:
+        """A person says things, perhaps again, and the model answers with words and a skill."""
         session = self.pick(n)
-        if session:
+        if not session:
+            return
+        for text in texts:
             self.home.tick(5)
             self.home.user(session, text)
+            self.home.says(session, "ok")
             self.user[session] += 1
-            self._wrote(session)
-
-    @rule(n=PICK, text=WORDS)
-    def answer(self, n: int, text: str) -> None:
-        """The model says something."""
-        session = self.pick(n)
-        if session:
-            self.home.tick(5)
-            self.home.says(session, text)
             self.model[session] += 1
-            self._wrote(session)
+        self.home.tick(5)
+        self.home.calls(session, "skill_view", {"success": works, "content": "x"}, name="foo")
+        self.model[session] += 1
+        self.uses[session] += works
+        self._wrote(session)
 
-    @rule(n=PICK, works=st.booleans())
-    def use(self, n: int, works: bool) -> None:
-        """The model uses a skill."""
-        session = self.pick(n)
-        if session:
-            self.home.tick(5)
-            self.home.calls(session, "skill_view", {"success": works, "content": "x"}, name="foo")
-            self.model[session] += 1
-            self.uses[session] += works
-            self._wrote(session)
-
-    @rule(n=PICK, keep=st.integers(0, 4), keep_times=st.booleans())
-    def compact(self, n: int, keep: int, keep_times: bool) -> None:
+    @rule(n=PICK, keep=st.integers(0, 4), keep_times=st.booleans(), seen=SEEN)
+    def compact(self, n: int, keep: int, keep_times: bool, seen: bool) -> None:
         """A session is compacted in place."""
+        self._scan_if(seen)
         session = self.pick(n)
         if session and session in self.told:
             self.home.compact(session, keep=keep, keep_times=keep_times)
             self.unscanned.add(session)
 
-    @rule(n=PICK, rows=st.integers(1, 4))
-    def rewind(self, n: int, rows: int) -> None:
+    @rule(n=PICK, rows=st.integers(1, 4), seen=SEEN)
+    def rewind(self, n: int, rows: int, seen: bool) -> None:
         """Rows are put aside."""
+        self._scan_if(seen)
         session = self.pick(n)
         if session:
             self.home.rewind(session, rows)
 
-    @rule(n=PICK, keep_times=st.booleans())
-    def branch(self, n: int, keep_times: bool) -> None:
+    @rule(n=PICK, keep_times=st.booleans(), seen=SEEN)
+    def branch(self, n: int, keep_times: bool, seen: bool) -> None:
         """A session goes on in a copy."""
+        self._scan_if(seen)
         session = self.pick(n)
         if session and session in self.told:
             self.made += 1
@@ -112,23 +104,30 @@ class HermesMachine(RuleBasedStateMachine):
 
     @rule(n=PICK)
     def prune(self, n: int) -> None:
-        """A session that was scanned is deleted; what nobody has seen is lost, which no reader can help."""
+        """A session is deleted after a scan: what nobody has seen would be lost, which no reader can help."""
         session = self.pick(n)
-        if session and not self.unscanned:
+        if session:
+            self._scan_if(True)
             self.home.prune(session)
             self.alive.remove(session)
 
-    @rule(keep_ids=st.booleans())
-    def rebuild(self, keep_ids: bool) -> None:
+    @rule(keep_ids=st.booleans(), seen=SEEN)
+    def rebuild(self, keep_ids: bool, seen: bool) -> None:
         """The file is replaced by a repaired one."""
+        self._scan_if(seen)
         self.home.rebuild(keep_ids=keep_ids)
 
     @rule(n=PICK)
     def rewrite(self, n: int) -> None:
-        """A session that was scanned is deleted and written again."""
+        """A session is deleted and written again after a scan."""
         session = self.pick(n)
-        if session and not self.unscanned:
+        if session:
+            self._scan_if(True)
             self.home.rewrite(session)
+
+    def _scan_if(self, seen: bool) -> None:
+        if seen:
+            self.scan()
 
     def _wrote(self, session: str) -> None:
         self.told.add(session)
