@@ -257,6 +257,7 @@ class HermesSource:
             guard=start.guard,
             before=start.before,
             now_ms=start.now_ms,
+            copies=False,
         )
         if self._database_has(document.facts.id):
             found = parser.findings()
