@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from curatord.adapters.config_file import candidates, default_config_path, locate, read, user_home
 from curatord.adapters.discover import Discovery, discover
@@ -17,8 +17,7 @@ from curatord.config import Found, Loaded, parse
 __all__ = ["ConfigPlaces", "discover_hosts", "load_config", "places"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigPlaces:
+class ConfigPlaces(NamedTuple):
     """Where configurations are looked for, and where the user's own belongs."""
 
     own: str | None

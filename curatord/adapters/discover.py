@@ -7,11 +7,10 @@ reason. Two names for one folder (a linked `~/.claude/skills`) are one library.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from curatord.config.parse import Found
 from curatord.core.hosts import HOST_PLACES, host_home, library_places
@@ -23,8 +22,7 @@ MAX_PROFILES = 100
 MAX_LEDGER_BYTES = 16 * 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundHost:
+class FoundHost(NamedTuple):
     """A host whose home is there; *why* is the environment variable that named it, or `default`."""
 
     host: HostName
@@ -32,8 +30,7 @@ class FoundHost:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundLibrary:
+class FoundLibrary(NamedTuple):
     """
     A skill library that is there.
 
@@ -49,8 +46,7 @@ class FoundLibrary:
     same_as: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What was found; *problems* are `(path, reason)` of what could not be looked at."""
 
     hosts: tuple[FoundHost, ...] = ()
@@ -122,6 +118,8 @@ def _overlap(one: str, other: str) -> bool:
 
 def _agent_made(path: str) -> int:
     """Return how many skills Hermes' ledger hands over, for people to read; what cannot be read hands over none."""
+    import json
+
     try:
         with (Path(path) / ".usage.json").open("rb") as handle:
             records = json.loads(handle.read(MAX_LEDGER_BYTES))

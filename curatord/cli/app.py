@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from curatord.config import Loaded
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from curatord.config import Loaded
 
 __all__ = ["App", "AppFactory", "Json", "Progress", "Surroundings"]
 
@@ -38,8 +39,7 @@ class Progress(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What an application is opened with besides its configuration."""
 
     stop: Callable[[], bool] = lambda: False

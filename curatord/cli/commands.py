@@ -8,8 +8,7 @@ named, not imported: a command imports what it needs and no more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["COMMANDS", "GROUPS", "Command", "Parser"]
 
@@ -17,8 +16,7 @@ Parser = Any
 """An `argparse.ArgumentParser`; argparse itself is not needed to hold the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """
     One command.
 

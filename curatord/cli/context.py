@@ -6,16 +6,17 @@ import argparse
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curatord.cli.app import App, AppFactory, Surroundings
 from curatord.cli.output import Output
 from curatord.cli.progress import progress_bar
 from curatord.cli.stopping import Stopping
-from curatord.config import Loaded
 from curatord.errors import UsageError
+
+if TYPE_CHECKING:
+    from curatord.config import Loaded
 
 __all__ = ["Context", "since"]
 
@@ -26,7 +27,6 @@ def open_wired_app() -> AppFactory:
     return factory
 
 
-@dataclass(slots=True, kw_only=True)
 class Context:
     """
     A command's surroundings.
@@ -35,11 +35,19 @@ class Context:
     between two actions.
     """
 
-    arguments: argparse.Namespace
-    out: Output
-    environ: Mapping[str, str]
-    factory: AppFactory | None = None
-    stopping: Stopping = field(default_factory=Stopping)
+    def __init__(
+        self,
+        *,
+        arguments: argparse.Namespace,
+        out: Output,
+        environ: Mapping[str, str],
+        factory: AppFactory | None = None,
+    ) -> None:
+        self.arguments = arguments
+        self.out = out
+        self.environ = environ
+        self.factory = factory
+        self.stopping = Stopping()
 
     def loaded(self) -> Loaded:
         """Return the configuration in force; raises `ConfigError`."""

@@ -15,8 +15,25 @@ __all__ = ["build", "unknown_command"]
 _GLOBAL_WITH_VALUE = ("--config", "--log-format")
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Asks for the terminal's width only where help is shown: argparse makes a formatter for every argument."""
+
+    def __init__(self, prog: str, **more: Any) -> None:
+        super().__init__(prog, **{"width": _help_width, **more})
+
+
+_help_width = 78
+
+
 class _Parser(argparse.ArgumentParser):
     """Raises `UsageError` where argparse would print and exit, so that one place says how errors look."""
+
+    def format_help(self) -> str:
+        global _help_width
+        import shutil
+
+        _help_width = max(shutil.get_terminal_size().columns - 2, 40)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"{self.prog} --help shows the usage")
@@ -47,7 +64,7 @@ def build(only: str | None = None, *, listed: bool = False) -> argparse.Argument
         usage="curatord [--config PATH] [--log-format text|json] [-v] COMMAND …",
         description="A background curator for the skill libraries of AI agents.",
         epilog=_overview(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         parents=[_common(top=True)],
         allow_abbrev=False,
     )
@@ -66,7 +83,7 @@ def _add(commands: Any, command: Command) -> None:
         help=command.help,
         description=command.help[0].upper() + command.help[1:] + ".",
         epilog=f"example:\n  {command.example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         parents=[_common(top=False)],
         allow_abbrev=False,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from curatord.config.nodes import Origin
 from curatord.config.parse import Loaded
 from curatord.config.render import effective, said_as_yaml
-from curatord.config.tree import Origin
 
 __all__ = ["as_json", "as_yaml"]
 
