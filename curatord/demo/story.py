@@ -105,7 +105,7 @@ HERMES_SKILLS: tuple[DemoSkill, ...] = (
     DemoSkill(
         name="csv-cleaning",
         category="data",
-        description="Cleans CSV files: encodings, blanks, duplicate rows.",
+        description="Cleans CSV files, their encodings, blanks and duplicate rows.",
         body="## Encodings\n\nTry UTF-8, then Latin-1; never guess silently.\n\n"
         "## Blanks\n\nTrim cells, keep empty ones empty.\n\n## Duplicates\n\nOnly whole rows count as duplicates.",
         born=280,

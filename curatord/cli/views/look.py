@@ -30,7 +30,7 @@ def show_skills(out: Output, value: Any, *, problems: bool = False) -> None:
             str(skill["view"]),
             str(skill["patch"]),
             days(skill["idle_days"]),
-            _next(skill["next"]) or str(skill.get("would") or ""),
+            _next(skill["next"]) or _would(skill),
         )
         for skill in value
     ]
@@ -54,7 +54,7 @@ def _mark(skill: Any) -> str:
             "managed" if skill["managed"] else "yours",
             "pinned" if skill["pinned"] else "",
             importance or "",
-            "broken" if skill["problems"] else "",
+            _trouble(skill["problems"]),
         ]
     )
 
@@ -63,6 +63,17 @@ def _next(following: Any) -> str:
     if not following or not following.get("state"):
         return ""
     return f"{following['state']} {when(following.get('at'), missing='')[:10]}".strip()
+
+
+def _would(skill: Any) -> str:
+    """Return what would become of a skill that is not managed, where that is a change."""
+    would = str(skill.get("would") or "")
+    return "" if would in ("", skill["state"]) else f"{would}, if it were managed"
+
+
+def _trouble(problems: Any) -> str:
+    texts = [_text_of(problem) for problem in problems]
+    return "broken" if any(text.startswith("broken") for text in texts) else "noted" if texts else ""
 
 
 def _text_of(problem: Any) -> str:
@@ -86,7 +97,7 @@ def show_skill(out: Output, value: Any) -> None:
         ("idle", f"{days(value['idle_days'])} days" if value["idle_days"] is not None else "unknown"),
         ("born", when(value["created_at"], missing="unknown") + f", first seen {when(value['first_seen_at'])}"),
         ("next", _next(value["next"]) or "nothing"),
-        ("would", str(value.get("would") or "")),
+        ("would", _would(value)),
         ("size", f"{count(value['files'], 'file')}, {value['bytes']} bytes"),
         ("cost", f"{value['description_tokens']} tokens in every call"),
         ("content", str(value["fingerprint"])[:16]),
@@ -181,8 +192,9 @@ def show_explain(out: Output, value: Any) -> None:
         f" since {when(value['since'], missing='first sight')}",
     )
     out.line("  because ", value["reason"], f" (rule: {value['rule']})" if value["rule"] else "")
-    if value["idle_days"] is not None:
-        out.line(f"  idle for {days(value['idle_days'])} days, counted from {_counted(value['counted_from'])}")
+    counted = _counted(value["counted_from"])
+    if value["idle_days"] is not None and counted not in value["reason"]:
+        out.line(f"  idle for {days(value['idle_days'])} days, counted from {counted}")
     if value["observed_since"]:
         out.line(f"  its sources can testify since {when(value['observed_since'])}")
     if value["stopped_days"]:
@@ -190,7 +202,7 @@ def show_explain(out: Output, value: Any) -> None:
     following = value["next"]
     if following and following.get("state"):
         at = f" at {when(following['at'])}" if following.get("at") else ""
-        condition = f", if {following['condition']}" if following.get("condition") else ""
+        condition = f", {following['condition']}" if following.get("condition") else ""
         out.line("  next: ", state_cell(following["state"]), f"{at}{condition}")
     else:
         out.line("  next: ", str((following or {}).get("condition") or "nothing will change by itself"))
