@@ -12,7 +12,7 @@ import hashlib
 import json
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from curatord.config.nodes import Mapping_, Origin, Scalar, TreeError, decode
 from curatord.config.reader import BAD, Expansion, Problem, Reader, fields_of, optional, unmarked
 from curatord.config.render import plain
 from curatord.config.tree import parse_tree
+from curatord.core.cheap import dataclass
 from curatord.core.hosts import host_of_path, set_variable
 from curatord.core.settings import Config, KeyRef, LibrarySettings, SourceSettings
 from curatord.errors import ConfigError
