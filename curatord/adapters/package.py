@@ -28,13 +28,13 @@ import msgspec
 from curatord.core.fingerprint import (
     IGNORED_FOLDERS,
     PackageEntry,
+    ReadFile,
     fingerprint,
     is_ignored,
     link_entry,
 )
 from curatord.core.library import SkillContent
-from curatord.core.package import ReadFile, describe
-from curatord.core.skill import SKILL_FILE
+from curatord.core.names import SKILL_FILE
 from curatord.core.values import Fingerprint
 from curatord.errors import InputError
 
@@ -245,6 +245,8 @@ def read_content(path: str, found: Survey, entry_file: str) -> SkillContent:
     Raises:
         ChangedWhileReadError: It is not any more what *found* saw; look again.
     """
+    from curatord.core.package import describe  # the parsers, which a look at an unchanged library does not need
+
     base = _base(path, found)
     broken = found.broken
     files: list[ReadFile] = []

@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from curatord.core.fingerprint import PackageEntry, fingerprint
+from curatord.core.fingerprint import ReadFile, fingerprint
 from curatord.core.header import Fault
 from curatord.core.library import OutwardLink, Problem, SkillContent
 from curatord.core.markdown import BodyFacts, Link, read_body
-from curatord.core.skill import SKILL_FILE, SkillText, parse_skill
+from curatord.core.names import SKILL_FILE
+from curatord.core.skill import SkillText, parse_skill
 
 __all__ = ["ReadFile", "describe"]
 
@@ -26,15 +26,6 @@ _MARKERS = {
     ".clawhub/origin.json": "installed from ClawHub (`.clawhub/origin.json` in the package)",
     ".claude-plugin/plugin.json": "part of a plugin (`.claude-plugin/plugin.json` in the package)",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadFile:
-    """One file or link with what was kept of it: *data* of Markdown files, *link_target* of links."""
-
-    entry: PackageEntry
-    data: bytes | None
-    link_target: str | None
 
 
 def describe(
