@@ -264,10 +264,10 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         content=content,
         broken=broken,
         problems=problems,
-        link_target=package.link_target,
+        link_target=None if package.link_target is None else printable(package.link_target),
         external=external,
         foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
-        also_at=tuple(package.also_at),
+        also_at=tuple(printable(path) for path in package.also_at),
     )
 
 

@@ -66,7 +66,7 @@ MAX_TEXT_BYTES = 256 * 1024  # of a support file whose links are looked at
 RACY_NS = 2_000_000_000  # FAT, the coarsest of all, counts in steps of two seconds
 _CHUNK = 1024 * 1024
 
-READING = 2  # raised whenever the same bytes are read as something else, so that kept readings are made again
+READING = 3  # raised whenever the same bytes are read as something else, so that kept readings are made again
 
 _VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
 
@@ -284,7 +284,7 @@ def _read_row(base: str, rel: str, row: Row, *, keep: bool) -> ReadFile:
             target = str(Path(base, rel).readlink())
         except OSError as error:
             raise ChangedWhileReadError(f"{base}/{rel} changed while it was read") from error
-        return ReadFile(entry=link_entry(rel, target), data=None, link_target=target)
+        return ReadFile(entry=link_entry(rel, target), data=None, link_target=printable(target))
     limit = MAX_ENTRY_BYTES if keep else MAX_TEXT_BYTES if rel.endswith((".md", ".markdown")) else 0
     try:
         descriptor = open_beneath(base, rel)

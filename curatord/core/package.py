@@ -80,7 +80,7 @@ def describe(
         description_tokens=text.description_tokens if text else 0,
         body_tokens=text.body_tokens if text else 0,
         headings=tuple(heading.title[:MAX_HEADING_CHARS] for heading in facts.headings[:MAX_HEADINGS]),
-        outward=tuple(_outward(files, entry_file, text, facts, flat=flat))[:MAX_OUTWARD],
+        outward=tuple(sorted(_outward(files, entry_file, text, facts, flat=flat), key=_is_likely_noise)[:MAX_OUTWARD]),
         problems=tuple(problems),
         installed_by=next((words for rel, words in _MARKERS.items() if rel in by_rel), None),
         own_vcs=own_vcs,
@@ -171,13 +171,19 @@ def _outward(
             yield from _leaving(read_body(body).links, file.entry.rel, 0, seen, flat=flat)
 
 
+def _is_likely_noise(link: OutwardLink) -> bool:
+    """Return whether *link* should be the first to go where there are too many: absolute paths in prose and code."""
+    return link.kind in ("path", "code") and link.target.startswith(("/", "~"))
+
+
 def _leaving(links: Sequence[Link], file: str, first_line: int, seen: set[str], *, flat: bool) -> Iterator[OutwardLink]:
     folder = posixpath.dirname(file)
     for link in links:
         target = link.target
         if link.kind != "wiki" and not target.startswith(("/", "~")):
             target = posixpath.normpath(posixpath.join(folder, target))
-            if not flat and not target.startswith("../"):
+            # Beside a flat skill lie others, but `and/or` in its prose is no path.
+            if not target.startswith("../") and not (flat and (link.kind == "link" or target.endswith(".md"))):
                 continue
         if target not in seen:
             seen.add(target)

@@ -414,6 +414,27 @@ def test_names_that_are_no_text(root: Path) -> None:
     }
 
 
+def test_links_whose_targets_are_no_text(root: Path) -> None:
+    """A link's target that is not UTF-8 is shown escaped and breaks nothing else."""
+    target = os.fsdecode(b"../\xff")
+    (a_skill(root, "x") / "out").symlink_to(target)
+    (root / "y").mkdir()
+    (root / "y/SKILL.md").symlink_to(target)
+    (root / "z").symlink_to(target)
+    outside = root.parent / os.fsdecode(b"w\xfe")
+    a_skill(outside.parent, outside.name, TEXT.format(name="w"))
+    (root / "w").symlink_to(outside)
+    cache = MemoryCache()
+    library(root, cache).read()
+    snapshot = library(root, cache).read()
+
+    assert [None, None, "its SKILL.md is a link (to ../\\xff)", "the link leads nowhere: ../\\xff"] == [
+        skill.broken for skill in snapshot.skills
+    ]
+    for skill in snapshot.skills:
+        str(skill).encode()  # nothing of it has lone surrogates, which no file or database could hold
+
+
 def test_other_scripts_are_fine(root: Path) -> None:
     """Names and texts in any script are read whatever the locale (bugs B073, B077)."""
     a_skill(root, "技能")
