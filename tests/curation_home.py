@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,10 +26,10 @@ from curatord.adapters.mutate import FileMutator
 from curatord.adapters.store import Database, open_database
 from curatord.adapters.store.curation import SqliteCurationStore
 from curatord.core.plan import Standing
+from curatord.core.reach import Site
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RelPath, SkillKey, State
 from curatord.passes.apply import Applier, standing_with
-from curatord.ports.mutator import Site
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 LIB = LibraryName("lib")
@@ -134,12 +134,16 @@ class Home:
 
     def fingerprint(self, rel: str) -> Fingerprint:
         """Return what the stand-in for the library reader calls the content of a skill."""
-        fingerprint = self.look(key(rel)).fingerprint
+        fingerprint = self.look_at(key(rel)).fingerprint
         assert fingerprint is not None
         return fingerprint
 
-    def look(self, skill: SkillKey) -> Standing:
-        """Read a skill from disk, as the library reader does."""
+    def look(self, skills: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
+        """Read skills from disk, as the library reader does."""
+        return {skill: self.look_at(skill) for skill in skills}
+
+    def look_at(self, skill: SkillKey) -> Standing:
+        """Read one skill from disk."""
         self.on_look(skill)
         path = self.root / skill.rel
         if self.layout == "flat" and not path.exists():
@@ -177,7 +181,9 @@ class Home:
             mutator=FileMutator(
                 state_dir=self.state,
                 sites={LIB: self.site},
-                licence=lambda skill: standing_with(self.look(skill), store.skill(skill)),
+                licence=lambda skills: {
+                    skill: standing_with(seen, store.skill(skill)) for skill, seen in self.look(skills).items()
+                },
                 disk=disk,
                 wait_s=wait_s,
             ),

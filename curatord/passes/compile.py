@@ -54,10 +54,11 @@ from curatord.core.plan import (
     fold,
     targets,
 )
+from curatord.core.reach import Site
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, BlobId, RelPath, RunId, SkillKey, State
 from curatord.errors import InputError
-from curatord.ports.mutator import Mutator, Site
+from curatord.ports.mutator import Mutator
 
 __all__ = ["Draft", "NotNowError", "archive_name", "archived_source", "compile_action", "place_at"]
 

@@ -131,8 +131,9 @@ def _records_in_the_way(applier: Applier, entry: JournalEntry) -> Iterator[str]:
                 newer = applier.store.actions(key=change.key, limit=1)
                 by = f" by {newer[0].entry.action_id}" if newer and newer[0].entry.action_id != entry.action_id else ""
                 yield f"{change.key}: {words} was changed since{by}"
+    seen = applier.look([key for key, _ in entry.after])
     for key, fingerprint in entry.after:
-        if fingerprint is not None and applier.look(key).fingerprint != fingerprint:
+        if fingerprint is not None and seen[key].fingerprint != fingerprint:
             yield f"{key}: it was edited since"
 
 
@@ -360,6 +361,6 @@ def _same_name(applier: Applier, package: ArchivedPackage) -> SkillKey | None:
         return None
     for key, record in applier.store.skills(package.key.library).items():
         live = record.state is not State.ARCHIVED and record.missing_since is None
-        if live and key != package.key and key.name == package.key.name and applier.look(key).there:
+        if live and key != package.key and key.name == package.key.name and applier.look([key])[key].there:
             return key
     return None

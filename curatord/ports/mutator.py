@@ -8,23 +8,24 @@ action; what is found there later is for `recover`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
-from curatord.core.plan import SkipCode
-from curatord.core.values import LibraryName, SkillKey
+from curatord.core.plan import SkipCode, Standing
+from curatord.core.reach import Site
+from curatord.core.values import SkillKey
 from curatord.errors import InputError
 
 __all__ = [
     "EditedError",
     "FoundPackage",
     "LinkError",
+    "Look",
     "Mutator",
     "RefusedError",
-    "Site",
     "TakenError",
     "UnreadableIntent",
 ]
@@ -38,6 +39,11 @@ class TakenError(InputError):
     """Something stands where something was to go."""
 
 
+# What is true of each of some skills, read from disk at the moment of asking. Every key that was asked for is in the
+# answer. One call for many, since a look at a library costs the same for one skill as for all of them.
+Look: TypeAlias = Callable[[Sequence[SkillKey]], Mapping[SkillKey, Standing]]
+
+
 class EditedError(InputError):
     """Something is not what it was when the action was worked out; nothing of the action stays."""
 
@@ -49,26 +55,6 @@ class RefusedError(InputError):
         super().__init__(message, hint=hint)
         self.key = key
         self.code = code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """
-    Where a library is.
-
-    Attributes:
-        root, archive: Absolute paths of the library and of its archive.
-        layout: As the library was found to be.
-        home: Absolute path of the Hermes home whose files belong to this library, or None for other hosts.
-        seen_as: Other absolute paths under which the host names this library.
-    """
-
-    library: LibraryName
-    root: str
-    archive: str
-    layout: Literal["agent-skills", "hermes", "flat"] = "agent-skills"
-    home: str | None = None
-    seen_as: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,7 +194,7 @@ def test_the_writer_asks_by_itself(home: Home) -> None:
     def pin_late(_key: object) -> None:
         nonlocal looks
         looks += 1
-        if looks == 3:  # gate, compile, writer
+        if looks == 2:  # the gate, then the writer
             home.managed = set()
 
     home.on_look = pin_late

@@ -152,7 +152,7 @@ def consistent(home: Home) -> None:
     """Assert that records and disk agree: what is archived by the record stands in the archive, and the reverse."""
     applier = home.applier()
     for skill, record in applier.store.skills(LIB).items():
-        there = applier.look(skill).there
+        there = home.look_at(skill).there
         assert there == (record.state is not State.ARCHIVED), (skill, record.state)
         if record.archive_path is not None:
             assert Path(record.archive_path).exists()

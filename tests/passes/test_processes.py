@@ -97,7 +97,7 @@ def work(home: Home, seed: int) -> None:
         live = sorted(
             record.key.rel
             for record in applier.store.skills(LIB).values()
-            if record.state is not State.ARCHIVED and applier.look(record.key).there
+            if record.state is not State.ARCHIVED and home.look_at(record.key).there
         )
         try:
             choice = dice.random()
