@@ -2,9 +2,10 @@
 What model calls may spend, and what they have spent.
 
 When each limit is checked: **before** a call, with its estimate and with the estimates of all calls that are still open
-(several run at once), so a call that would pass a limit is not made and nothing was spent on it; and **after** it, the bill
-takes the estimate's place. A bill may be larger than its estimate, so a limit can be passed by at most what the open calls
-were billed above theirs; the next call is then refused. Wall time is checked before a call, and is the call's deadline.
+(several run at once), so a call that would pass a limit is not made and nothing was spent on it; and **after** it,
+the bill takes the estimate's place. A bill may be larger than its estimate, so a limit can be passed by at most what
+the open calls were billed above theirs; the next call is then refused. Wall time is checked before a call, and is
+the call's deadline.
 
 Dollars are checked only as far as they are known: a model without a price costs an unknown amount, which is counted as
 unknown and never as nothing spent. Cached tokens count as tokens and are booked apart. A day is a UTC day.
@@ -24,7 +25,8 @@ __all__ = ["Budget", "Estimate", "Exhausted", "Spend", "estimate_tokens", "least
 
 def estimate_tokens(text: str) -> int:
     """
-    Return about how many tokens *text* is for a usual tokenizer: a quarter of the ASCII characters, and most of the others.
+    Return about how many tokens *text* is for a usual tokenizer: a quarter of the ASCII characters, and most of the
+    others.
 
     English prose is at 4 to 5 characters a token, code and JSON at 3 to 4, Cyrillic near 2, Chinese near 1.3.
     """
@@ -127,7 +129,8 @@ class Exhausted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """
-    Limits, what this run and this UTC day have spent (the day includes the run), and what open calls will probably take.
+    Limits, what this run and this UTC day have spent (the day includes the run), and what open calls will probably
+    take.
 
     Every change returns a new value; whoever shares one between threads does so under a lock.
     """
@@ -140,7 +143,9 @@ class Budget:
     open_usd: float = 0.0
 
     def check(self, estimate: Estimate, *, elapsed_s: float) -> Exhausted | None:
-        """Return why a call of *estimate* must not be made now, or None. *elapsed_s*: seconds since the run's first call."""
+        """
+        Return why a call of *estimate* must not be made now, or None. *elapsed_s*: seconds since the run's first call.
+        """
         limits = self.limits
         wall = limits.wall_per_run.total_seconds()
         if elapsed_s >= wall:

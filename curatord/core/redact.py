@@ -1,21 +1,21 @@
 r"""
 Text with its secrets replaced by markers that say their kind: `[redacted:github-token]`.
 
-Applied to every word that goes to a model and to every word that comes back (promise 12). What is wanted: nothing that opens a
-door leaves the machine; ordinary code, commit hashes, UUIDs and file digests stay readable, since a digest full of markers
-teaches a model nothing.
+Applied to every word that goes to a model and to every word that comes back (promise 12). What is wanted: nothing
+that opens a door leaves the machine; ordinary code, commit hashes, UUIDs and file digests stay readable, since a
+digest full of markers teaches a model nothing.
 
 The plan, in order:
 
 1. Tokens with a form of their own (a prefix that their issuer gave them so that scanners find them): `TOKENS`.
 2. Private key blocks, also those that were cut off before their end.
 3. Passwords in URLs, credentials behind `Authorization`, `Bearer`, `curl -u`, `.netrc` lines.
-4. Values beside a name that says what they are: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, "the password is …". Names that
-   always mean a secret (`password`, `secret`) need little of the value; names that often do not (`token`, `key`) need one that
-   looks random. References to a secret (`$TOKEN`, `os.environ[…]`, `<your key>`) are none.
+4. Values beside a name that says what they are: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, "the password is …".
+   Names that always mean a secret (`password`, `secret`) need little of the value; names that often do not (`token`,
+   `key`) need one that looks random. References to a secret (`$TOKEN`, `os.environ[…]`, `<your key>`) are none.
 
-Time is linear: every quantifier is bounded or possessive, no pattern begins where its predecessor could have begun, and a
-pattern with a prefix is tried only where the prefix occurs. Doing it twice changes nothing.
+Time is linear: every quantifier is bounded or possessive, no pattern begins where its predecessor could have begun,
+and a pattern with a prefix is tried only where the prefix occurs. Doing it twice changes nothing.
 
 Why not a ready-made detector: detect-secrets (1.5.0, the best known) reports lines, not the places to replace, reads no
 Anthropic, Google, Hugging Face or Groq key, and brings `requests` into a process that has no use for it.
@@ -132,7 +132,8 @@ TOKENS: tuple[_Token, ...] = (
 # A key block with its end; and one that was cut off, as far as it looks like key material.
 KEY_BLOCK = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?:(?!-----)[\s\S]){0,20000}+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\\\s:,.-]{0,20000}+)"
+    r"(?:(?:(?!-----)[\s\S]){0,20000}+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"|[A-Za-z0-9+/=\\\s:,.-]{0,20000}+)"
 )
 
 URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@\"'<>`?#]{0,200}+:)([^\s/@\"'<>`]{1,300}+)(?=@)")
@@ -150,17 +151,20 @@ EMAIL = re.compile(
     r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}+@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
 )
 
-# A name, something that assigns, a value. Names begin where no name character stands before them, so none is tried twice.
+# A name, something that assigns, a value. Names begin where no name character stands before them, so none is tried
+# twice.
 VALUE = (
     r"(?:\"((?:[^\"\\\n]|\\[^\n]){1,1000}+)\"|'((?:[^'\\\n]|\\[^\n]){1,1000}+)'|\\{1,3}[\"']([^\"'\\\n]{1,1000}+)"
     r"|([^\s\"'`,;\\<>]{1,1000}+))"
 )
 ASSIGNED = re.compile(
-    rf"(?<![A-Za-z0-9_-])([A-Za-z_][A-Za-z0-9_-]{{1,80}}+)(?:\\{{0,3}}[\"'`])?[ \t]{{0,4}}(?:=>|:=|==|=|:)[ \t]{{0,4}}{VALUE}"
+    r"(?<![A-Za-z0-9_-])([A-Za-z_][A-Za-z0-9_-]{1,80}+)(?:\\{0,3}[\"'`])?"
+    rf"[ \t]{{0,4}}(?:=>|:=|==|=|:)[ \t]{{0,4}}{VALUE}"
 )
 FLAG = re.compile(rf"(?<![\w-])--([a-zA-Z][a-zA-Z0-9-]{{1,40}}+)[ =]{{1,4}}{VALUE}")
 SAID = re.compile(
-    r"\b(password|passphrase|passcode|pwd|secret|token|api[ -]?key)[ \t]{1,4}(?:is|was|are|=|:)[ \t:]{1,4}[\"'`]?([^\s\"'`]{6,200}+)",
+    r"\b(password|passphrase|passcode|pwd|secret|token|api[ -]?key)[ \t]{1,4}(?:is|was|are|=|:)[ \t:]{1,4}"
+    r"[\"'`]?([^\s\"'`]{6,200}+)",
     re.IGNORECASE,
 )
 
@@ -178,9 +182,9 @@ NOT_SECRET = re.compile(
     re.IGNORECASE,
 )
 REFERENCE = re.compile(
-    r"^(?:[$<{%*.#]|\[redacted:|env[:.(]|os\.|process\.|secrets?[.:/]|vault[:/]|op://|self\.|this\.|args\.|config|settings|lambda\b"
-    r"|getenv|your[-_ ]|my[-_ ]|x{3,}|\.{3}|…|test$|example|change[-_]?me|placeholder|redacted|dummy|none$|null$|nil$|undefined$|true$"
-    r"|false$|str(?:ing)?\b|bytes\b|int\b|bool\b|any\b|optional|required|required$|secretstr|path\b)",
+    r"^(?:[$<{%*.#]|\[redacted:|env[:.(]|os\.|process\.|secrets?[.:/]|vault[:/]|op://|self\.|this\.|args\.|config|settings"
+    r"|lambda\b|getenv|your[-_ ]|my[-_ ]|x{3,}|\.{3}|…|test$|example|change[-_]?me|placeholder|redacted|dummy|none$|null$"
+    r"|nil$|undefined$|true$|false$|str(?:ing)?\b|bytes\b|int\b|bool\b|any\b|optional|required|secretstr|path\b)",
     re.IGNORECASE,
 )
 UUID = re.compile(r"^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
