@@ -23,7 +23,7 @@ class Model(Protocol):
         """
         ...
 
-    def reply(self, request: Request, *, deadline: float | None = None, max_requests: int = 3) -> Reply:
+    def reply(self, request: Request, *, deadline: float | None = None, max_requests: int = 12) -> Reply:
         """
         Return the whole answer to *request*, after retries of what is worth retrying.
 
