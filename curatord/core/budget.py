@@ -25,13 +25,13 @@ __all__ = ["Budget", "Estimate", "Exhausted", "Spend", "estimate_tokens", "least
 
 def estimate_tokens(text: str) -> int:
     """
-    Return about how many tokens *text* is for a usual tokenizer: a quarter of the ASCII characters, and most of the
-    others.
+    Return about how many tokens *text* is for a usual tokenizer, rather too many than too few.
 
     English prose is at 4 to 5 characters a token, code and JSON at 3 to 4, Cyrillic near 2, Chinese near 1.3.
+    Counted are 3.6 ASCII characters and 1.3 others.
     """
     ascii_chars = len(text.encode("ascii", "ignore"))
-    return -(-ascii_chars // 4) + -(-(len(text) - ascii_chars) * 3 // 4)
+    return -(-ascii_chars * 5 // 18) + -(-(len(text) - ascii_chars) * 3 // 4)
 
 
 def least_tokens(text: str) -> int:
