@@ -102,17 +102,20 @@ def extract(text: str, fits: Callable[[dict[str, Any]], T | str]) -> Extracted[T
 
 
 def _without_thoughts(text: str) -> tuple[str, bool]:
-    """Return *text* behind its thoughts, and whether these were never closed."""
+    """
+    Return *text* behind its thoughts, and whether these were never closed.
+
+    The last closing tag counts, with or without an opening one: a thought may speak of the tag. One inside a JSON
+    object is content.
+    """
+    tags = list(CLOSING.finditer(text))
+    if tags:
+        objects = _objects(text)
+        tags = [t for t in tags if not any(start < t.start() < end for start, end in objects)]
+    if tags:
+        return text[tags[-1].end() :], False
     opening = OPENING.match(text)
-    if opening is not None:
-        closing = CLOSING.search(text, opening.end())
-        if closing is None:
-            return text[opening.end() :], True
-        text = text[closing.end() :]
-    # Where only the closing tag came, and where a thought spoke of the tag, the last one outside any object counts.
-    objects = _objects(text) if CLOSING.search(text) else []
-    tags = [t.end() for t in CLOSING.finditer(text) if not any(start < t.start() < end for start, end in objects)]
-    return (text[tags[-1] :] if tags else text), False
+    return (text[opening.end() :], True) if opening else (text, False)
 
 
 def _objects(text: str) -> list[tuple[int, int]]:
@@ -167,7 +170,10 @@ def _search(text: str, fits: Callable[[dict[str, Any]], T | str], *, alone: bool
             continue
         except (ValueError, RecursionError) as error:  # a number of thousands of digits; nesting the decoder gave up on
             return Unusable(reason=f"the reply cannot be read as JSON ({type(error).__name__})")
-        answer = fits(value)
+        try:
+            answer = fits(value)
+        except RecursionError:  # nested less deep than the decoder's limit, deeper than anybody else's
+            return Unusable(reason="the reply is nested too deeply")
         if isinstance(answer, str):
             wrong.insert(0, answer)
         else:

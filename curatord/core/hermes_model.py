@@ -97,14 +97,26 @@ PROVIDERS: Mapping[str, _Provider] = {
     "lmstudio": _Provider("http://127.0.0.1:1234/v1", ("LM_API_KEY",), url_variable="LM_BASE_URL"),
 }
 ALIASES = {
-    "claude": "anthropic", "claude-code": "anthropic", "openai": "openai-api", "google": "gemini", "google-gemini": "gemini",
-    "glm": "zai", "z-ai": "zai", "z.ai": "zai", "zhipu": "zai", "kimi": "kimi-coding", "moonshot": "kimi-coding",
-    "kimi-cn": "kimi-coding-cn", "moonshot-cn": "kimi-coding-cn", "arcee-ai": "arcee", "arceeai": "arcee", "hf": "huggingface",
-    "dashscope": "alibaba", "qwen": "alibaba", "mimo": "xiaomi", "xiaomi-mimo": "xiaomi", "grok": "xai", "x-ai": "xai",
-    "nim": "nvidia", "vercel": "ai-gateway", "lm-studio": "lmstudio",
-    "ollama": "custom", "vllm": "custom", "llamacpp": "custom", "llama.cpp": "custom", "llama-cpp": "custom", "local": "custom",
-    "sglang": "custom",
-}  # fmt: skip
+    alias: name
+    for name, aliases in {
+        "anthropic": "claude claude-code",
+        "openai-api": "openai",
+        "gemini": "google google-gemini",
+        "zai": "glm z-ai z.ai zhipu",
+        "kimi-coding": "kimi moonshot",
+        "kimi-coding-cn": "kimi-cn moonshot-cn",
+        "arcee": "arcee-ai arceeai",
+        "huggingface": "hf",
+        "alibaba": "dashscope qwen",
+        "xiaomi": "mimo xiaomi-mimo",
+        "xai": "grok x-ai",
+        "nvidia": "nim",
+        "ai-gateway": "vercel",
+        "lmstudio": "lm-studio",
+        "custom": "ollama vllm llamacpp llama.cpp llama-cpp sglang local",
+    }.items()
+    for alias in aliases.split()
+}
 LOGINS = frozenset(
     {
         "nous", "openai-codex", "codex", "qwen-oauth", "xai-oauth", "minimax-oauth", "google-gemini-cli", "copilot",
@@ -230,12 +242,12 @@ def _provided(slot: _Slot, name: str, known: _Provider, environment: Mapping[str
     key = _expand(_text(slot.row, "api_key"), environment)
     if not key:
         usual = {urlsplit(known.url).hostname, urlsplit(moved).hostname if moved else None}
-        host = urlsplit(url).hostname
+        host, own = urlsplit(url).hostname, urlsplit(known.url).hostname
         if host in usual:
             key = next((environment[n].strip() for n in known.keys if environment.get(n, "").strip()), "")
         elif not is_loopback(url):
             return NotUsable(
-                reason=f"{slot.where} sends {name} to {host}, and its key in .env is for {urlsplit(known.url).hostname}",
+                reason=f"{slot.where} sends {name} to {host}, and its key in .env is for {own}",
                 hint="put the key of that host beside its base_url",
             )
     if not key and not is_loopback(url):

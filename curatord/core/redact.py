@@ -183,8 +183,8 @@ NOT_SECRET = re.compile(
 )
 REFERENCE = re.compile(
     r"^(?:[$<{%*.#]|\[redacted:|env[:.(]|os\.|process\.|secrets?[.:/]|vault[:/]|op://|self\.|this\.|args\.|config|settings"
-    r"|lambda\b|getenv|your[-_ ]|my[-_ ]|x{3,}|\.{3}|…|test$|example|change[-_]?me|placeholder|redacted|dummy|none$|null$"
-    r"|nil$|undefined$|true$|false$|str(?:ing)?\b|bytes\b|int\b|bool\b|any\b|optional|required|secretstr|path\b)",
+    r"|lambda\b|getenv|your[-_ ]|my[-_ ]|x{3,}|\.{3}|…|test$|example|change[-_]?me|placeholder|redacted|dummy|none$"
+    r"|null$|nil$|undefined$|true$|false$|str(?:ing)?\b|bytes\b|int\b|bool\b|any\b|optional|required|secretstr|path\b)",
     re.IGNORECASE,
 )
 UUID = re.compile(r"^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
