@@ -102,6 +102,10 @@ class Secret:
         """Return *text* without the key in it, whoever echoed it (servers do, in their error messages)."""
         return text.replace(self._text, "[redacted:api-key]") if len(self._text) >= 4 else text
 
+    def scrub_bytes(self, raw: bytes) -> bytes:
+        """Return *raw* without the key in it."""
+        return raw.replace(self._text.encode(), b"[redacted:api-key]") if len(self._text) >= 4 else raw
+
     def __repr__(self) -> str:
         return "Secret(…)"
 
