@@ -316,13 +316,11 @@ class Consultation:
         breaker = None if self._bypass_breaker else breaker_of(self._memory, identity)
         now = self._clock.now()
         if breaker is not None and breaker.holds(now, identity.fingerprint):
+            since, until = (f"{when:%Y-%m-%d %H:%M} UTC" for when in (breaker.opened_at, breaker.until))
+            message = f"{breaker.kind.value} since {since}, not asked before {until} ({breaker.message})"
             raise EndpointError(
-                Fault(
-                    kind=FaultKind.BREAKER,
-                    message=f"{breaker.kind.value} since {breaker.opened_at:%Y-%m-%d %H:%M} UTC ({breaker.message})",
-                    until=breaker.until,
-                ),
-                hint=f"asked again at {breaker.until:%Y-%m-%d %H:%M} UTC, or once configuration or key change",
+                Fault(kind=FaultKind.BREAKER, message=message, until=breaker.until),
+                hint="a change of the configuration or key, and a run that a person starts, ask at once",
             )
         with self._lock:
             self._state.seat = identity
@@ -407,9 +405,9 @@ class Consultation:
             elapsed = self._clock.monotonic() - state.started
             out = state.budget.check(estimate, elapsed_s=elapsed)
             if out is not None:
-                state.errors.append(
-                    {"role": None, "task": None, "kind": "budget", "limit": out.limit, "message": out.reason}
-                )
+                if not any(error.get("limit") == out.limit for error in state.errors):
+                    row = {"role": None, "task": None, "kind": "budget", "limit": out.limit, "message": out.reason}
+                    state.errors.append(row)
                 raise BudgetExhaustedError(
                     f"{out.limit}: {out.reason}",
                     limit=out.limit,
