@@ -87,9 +87,10 @@ def test_prices_know_the_cache() -> None:
     """Cached tokens have their own price."""
     usage = Usage(input_tokens=1_000_000, cached_tokens=400_000, output_tokens=100_000)
 
-    assert pytest.approx(
-        price_of(usage, LlmPrice(input=2.0, cached_input=0.5, output=10.0)) or 0
-    ) == 0.6 * 2 + 0.4 * 0.5 + 0.1 * 10
+    assert (
+        pytest.approx(price_of(usage, LlmPrice(input=2.0, cached_input=0.5, output=10.0)) or 0)
+        == 0.6 * 2 + 0.4 * 0.5 + 0.1 * 10
+    )
     assert price_of(usage, None) is None
 
 

@@ -81,7 +81,7 @@ def test_a_real_model_is_asked_and_nothing_but_a_reply_or_an_error_comes_of_it(s
     cards = [
         {"name": n, "description": d, "card": {"headings": [], "excerpt": d, "tokens": 20}} for n, d in SKILLS.items()
     ]
-    data = {
+    data: dict[str, dict[str, Any]] = {
         "survey": {"library": "l", "skills": cards, "candidates": [{"members": list(SKILLS)[:2], "why": "git"}]},
         "merge": {
             "library": "l",
@@ -89,8 +89,8 @@ def test_a_real_model_is_asked_and_nothing_but_a_reply_or_an_error_comes_of_it(s
             "members": cards[:2],
             "outside": cards[2:],
         },
-    }[task]
-    question = Question(task=task, prompt="Group what a maintainer would keep in one place.", data=data)
+    }
+    question = Question(task=task, prompt="Group what a maintainer would keep in one place.", data=data[task])
     outcome = consultation.ask_all([question])[0]
     requests = [e.bill.requests for e in consultation.exchanges]
 
