@@ -17,7 +17,17 @@ from urllib.parse import urlsplit
 from curatord.core.settings import KeyRef, LlmEndpoint, LlmPrice, LlmSettings
 from curatord.errors import ConfigError
 
-__all__ = ["Api", "Endpoint", "Identity", "Secret", "Timeouts", "is_loopback", "normal_url", "workers"]
+__all__ = [
+    "Api",
+    "Endpoint",
+    "Identity",
+    "Secret",
+    "Timeouts",
+    "endpoint_notes",
+    "is_loopback",
+    "normal_url",
+    "workers",
+]
 
 Api = Literal["openai-chat", "anthropic-messages"]
 
@@ -205,6 +215,20 @@ class Endpoint:
         """The bounds in time of one exchange."""
         idle = (self.timeout or (LOOPBACK_TIMEOUT if self.loopback else REMOTE_TIMEOUT)).total_seconds()
         return Timeouts(connect=min(CONNECT_TIMEOUT.total_seconds(), idle), idle=idle, whole=idle * WHOLE_FACTOR)
+
+
+def endpoint_notes(endpoint: Endpoint, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """
+    Return what `doctor` should say about *endpoint*: nothing wrong, but better known. *environment*: of the process.
+    """
+    notes = []
+    if endpoint.url.startswith("http:") and not endpoint.loopback:
+        what = "transcripts and the key" if endpoint.api_key else "transcripts"
+        notes.append(f"{what} go unencrypted to {urlsplit(endpoint.url).hostname}: the URL begins with http:")
+    proxies = sorted(n for n, v in environment.items() if v and n.lower() in {"https_proxy", "http_proxy", "all_proxy"})
+    if proxies and not endpoint.loopback and endpoint.proxy is None:
+        notes.append(f"{', '.join(proxies)} of the environment is not used")
+    return tuple(notes)
 
 
 def workers(settings: LlmSettings) -> int:

@@ -308,7 +308,7 @@ class Consultation:
         try:
             return self._take("fallback", self._fallback)
         except EndpointError as error:
-            self._give_up(error)
+            self._give_up("fallback", error)
             raise
 
     def _take(self, role: str, model: Model) -> _Seat:
@@ -329,7 +329,7 @@ class Consultation:
     def _switch(self, error: EndpointError) -> bool:
         """Give the primary's seat to the fallback, if there is one; else give up. Return whether there is one."""
         if self._fallback is None:
-            self._give_up(error)
+            self._give_up("primary", error)
             return False
         with self._lock:
             if self._state.fallback_reason is None:
@@ -338,10 +338,12 @@ class Consultation:
                 self._state.errors.append({"role": "primary", "task": None, **error.fault.as_dict()})
         return True
 
-    def _give_up(self, error: EndpointError) -> None:
+    def _give_up(self, role: str, error: EndpointError) -> None:
+        """Ask nobody any more, because of what kept *role* from being asked at all."""
         with self._lock:
             if self._state.given_up is None:
                 self._state.given_up = error
+                self._state.errors.append({"role": role, "task": None, **error.fault.as_dict()})
 
     def _failed(self, seat: _Seat, request: Request, error: EndpointError, *, repair: bool) -> None:
         """Record that an endpoint failed, and decide who is asked next; raise where the question ends here."""

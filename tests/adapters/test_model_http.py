@@ -508,6 +508,28 @@ def test_a_server_that_drips_is_left_when_its_time_is_over(drip: str) -> None:
     assert 0.8 < took < 3
 
 
+def test_a_proxy_is_used_where_one_is_named() -> None:
+    """Not from the environment, but where the endpoint has one."""
+    lines: list[bytes] = []
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+
+        def serve_once() -> None:
+            connection, _ = server.accept()
+            with closing(connection):
+                lines.append(connection.recv(65536).split(b"\r\n", 1)[0])
+                body = json.dumps(chat()).encode()
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+
+        thread = threading.Thread(target=serve_once, daemon=True)
+        thread.start()
+        proxy = f"http://127.0.0.1:{server.getsockname()[1]}"
+        endpoint = Endpoint(api="openai-chat", base_url="http://llm.example.org/v1", model="m", proxy=proxy)
+        http_model(lambda: (endpoint, None), Memory(), HandClock()).reply(ASK, max_requests=1)
+        thread.join(5)
+
+    assert [b"POST http://llm.example.org/v1/chat/completions HTTP/1.1"] == lines
+
+
 def test_nobody_there_is_said_plainly() -> None:
     """A server that is not running: three tries, then unreachable."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:

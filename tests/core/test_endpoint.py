@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from curatord.core.endpoint import Api, Endpoint, is_loopback, normal_url, workers
+from curatord.core.endpoint import Api, Endpoint, endpoint_notes, is_loopback, normal_url, workers
 from curatord.core.endpoint_memory import BREAKER_WAIT, Breaker, Takes
 from curatord.core.model import Fault, FaultKind
 from curatord.core.settings import LlmEndpoint, LlmSettings
@@ -89,6 +89,16 @@ def test_a_server_of_this_machine_has_other_defaults() -> None:
     assert (near.context, near.output_limit, near.timeouts.idle) == (8192, 2048, 600.0)
     assert (far.context, far.output_limit, far.timeouts.idle) == (128_000, 8192, 120.0)
     assert (far.timeouts.connect, far.timeouts.whole) == (10.0, 360.0)
+
+
+def test_what_a_doctor_should_say() -> None:
+    """Plain http to another machine, and proxies that are left out; nothing about this machine."""
+    plain = Endpoint(api="openai-chat", base_url="http://10.0.0.5/v1", model="m")
+    near = Endpoint(api="openai-chat", base_url="http://localhost/v1", model="m")
+    proxies = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": ""}
+
+    assert [True, True] == [word in " ".join(endpoint_notes(plain, proxies)) for word in ("unencrypted", "HTTPS_PROXY")]
+    assert () == endpoint_notes(near, proxies)
 
 
 def test_requests_at_a_time() -> None:

@@ -248,6 +248,18 @@ def test_a_breaker_of_the_primary_leaves_the_fallback() -> None:
     assert "breaker open" in str(consultation.fallback_reason)
 
 
+def test_an_endpoint_that_was_not_even_asked_is_in_the_record() -> None:
+    """A run whose model could not be asked does not look like one with nothing to do (bugs B014)."""
+    memory = Memory()
+    for _ in range(2):
+        consultation = a_consultation(ScriptedModel([a_fault(FaultKind.AUTH)]), memory=memory)
+        outcomes = consultation.ask_all([a_question(1), a_question(2)])
+    record = consultation.record()
+
+    assert [True, True] == [isinstance(o, EndpointError) for o in outcomes]
+    assert (0, ["breaker open"]) == (record["calls"], [error["kind"] for error in record["errors"]])
+
+
 LIMITS = [
     ("calls_per_run", LlmBudget(calls_per_run=3), {}),
     ("tokens_per_run", LlmBudget(tokens_per_run=4_500), {}),
