@@ -100,7 +100,7 @@ class ModelBooks:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StateCorruptError(
                 f"the record of what models cost ({SPEND!r} in the state database) cannot be read: {error}",
-                hint="the daily budget cannot be kept without it; restore the database, or remove that row to begin anew",
+                hint="no daily budget can be kept without it; restore the database, or remove that row to begin anew",
             ) from error
 
 

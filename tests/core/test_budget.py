@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curatord.core.budget import Budget, Estimate, Exhausted, Spend, estimate_tokens, least_tokens, price_of
@@ -109,12 +109,14 @@ def test_estimates_are_near_a_usual_tokenizer(text: str, low: int, high: int) ->
     assert low <= estimate_tokens(text) <= high
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_the_least_is_below_the_estimate(text: str) -> None:
     """A server that counts as we do has never cut the prompt."""
     assert least_tokens(text) <= estimate_tokens(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=20))
 def test_a_limit_is_passed_by_no_more_than_bills_above_their_estimates(calls: list[tuple[int, int]]) -> None:
     """One call after the other: the sum stays below the limit plus the last surprise."""
