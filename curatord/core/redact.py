@@ -20,8 +20,8 @@ and a pattern with a prefix is tried only where the prefix occurs. Doing it twic
 Why not a ready-made detector: detect-secrets (1.5.0, the best known) reports lines, not the places to replace, and
 brings `requests` into a process that has no use for it. Of what the tests plant it finds 13 of 52 forms and 17 of 30
 named values, and speaks up at 8 of 44 ordinary texts; this module finds all and keeps silent (it was made with those
-texts at hand, so expect less of it elsewhere: in 32 MB of installed Python packages it puts 7 markers, six of them
-at made-up passwords).
+texts at hand, so expect less of it elsewhere: in 32 MB of installed Python packages it puts 6 markers, all at
+made-up passwords).
 
 Unsure: a password that is one plain word in a sentence cannot be told from the sentence, and stays.
 """
