@@ -543,6 +543,10 @@ class _Ingest:
             if job.file_id is not None:
                 self._store.gone([job.file_id], now_ms=self._now_ms)
             return
+        if isinstance(error, BlockingIOError):
+            # Its own program has it locked: nothing is wrong with it, and the next scan asks again.
+            self._note("waiting", path, str(error))
+            return
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._note("failed", path, f"cannot be read: {text}")
         failures = job.details.failures if job.details is not None else 0
