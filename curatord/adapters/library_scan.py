@@ -22,9 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.package import is_unchanged, printable, vcs_name
-from curatord.core.agent_skills import Layout
 from curatord.core.fingerprint import IGNORED_FOLDERS
-from curatord.core.skill import SKILL_FILE
+from curatord.core.names import SKILL_FILE, Layout
 
 __all__ = ["Find", "Package", "scan_library"]
 

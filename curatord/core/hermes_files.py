@@ -19,7 +19,6 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from curatord.core.header import Fault, HeaderValue, read_mapping
 from curatord.errors import OwnershipError
 
 __all__ = [
@@ -439,6 +438,11 @@ def parse_config(data: bytes) -> HermesConfig:
     Raises:
         OwnershipError: It cannot be read, so what is external is not known.
     """
+    quick = _plain_config(data)
+    if quick is not None:
+        return quick
+    from curatord.core.header import Fault, read_mapping  # a YAML reader, for this one file
+
     values = read_mapping(data)
     if isinstance(values, Fault):
         raise OwnershipError(
@@ -454,7 +458,38 @@ def parse_config(data: bytes) -> HermesConfig:
     )
 
 
-def _texts(value: HeaderValue) -> Iterator[str]:
+_EXTERNAL = re.compile(r"external_dirs(.*)")
+_NO_EXTERNAL = re.compile(r"[ \t]*:[ \t]*\[[ \t]*\][ \t]*(?:#.*)?\r?\Z")
+_CURATOR = re.compile(r"^curator:[ \t]*(?:#.*)?\r?\n(?P<block>(?:(?:[ \t]+.*|#.*|[ \t]*)\r?\n)*)", re.MULTILINE)
+_FIRST_KEY = re.compile(r"^([ \t]+)[a-z_]+:", re.MULTILINE)
+
+
+def _plain_config(data: bytes) -> HermesConfig | None:
+    """
+    Return the configuration where it can be told without a YAML reader, as in nearly every home, else None.
+
+    To load that reader and read hundreds of lines for two keys would be a fifth of a whole look at a large library.
+    """
+    try:
+        text = data.decode() + "\n"
+    except UnicodeDecodeError:
+        return None
+    if not all(_NO_EXTERNAL.match(rest) for rest in _EXTERNAL.findall(text)):
+        return None
+    if "curator" not in text:
+        return HermesConfig()
+    section = _CURATOR.search(text)
+    first = _FIRST_KEY.search(section["block"]) if section else None
+    if section is None or first is None:
+        return None
+    enabled = re.findall(rf"^{first[1]}enabled:[ \t]*([A-Za-z]+)[ \t]*(?:#.*)?\r?$", section["block"], re.MULTILINE)
+    mentioned = re.findall(rf"^{first[1]}enabled\b", section["block"], re.MULTILINE)
+    if len(enabled) != len(mentioned) or len(enabled) > 1:
+        return None
+    return HermesConfig(curator_enabled=not enabled or enabled[0].lower() not in ("false", "no", "off"))
+
+
+def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Sequence):

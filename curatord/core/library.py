@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from curatord.core.agent_skills import Layout
+from curatord.core.names import Layout
 from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName
 
 __all__ = [

@@ -59,6 +59,9 @@ class SkillIndex:
                 for name in {skill.name, skill.content.header_name} - {None}:
                     self._by_name.setdefault(str(name), []).append(skill.key)
         self._roots.sort(key=lambda pair: -len(pair[0]))
+        # Texts are full of `/usr/bin/env`; what begins like no library is not looked up part by part.
+        places = {f"{posixpath.dirname(path)}/" for path in self._by_place}
+        self._begins = tuple({*places, *(f"{seen}/" for seen, _ in self._roots)})
 
     def named(self, target: str) -> list[SkillKey]:
         """Return the skills that *target*, a name, `category/name` or a path, may mean."""
@@ -77,6 +80,8 @@ class SkillIndex:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         path = posixpath.normpath(path)
+        if not path.startswith(self._begins):
+            return None
         for seen, root in self._roots:
             if path.startswith(f"{seen}/"):
                 path = root + path[len(seen) :]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -413,6 +414,27 @@ def test_names_that_are_no_text(root: Path) -> None:
     }
 
 
+def test_links_whose_targets_are_no_text(root: Path) -> None:
+    """A link's target that is not UTF-8 is shown escaped and breaks nothing else."""
+    target = os.fsdecode(b"../\xff")
+    (a_skill(root, "x") / "out").symlink_to(target)
+    (root / "y").mkdir()
+    (root / "y/SKILL.md").symlink_to(target)
+    (root / "z").symlink_to(target)
+    outside = root.parent / os.fsdecode(b"w\xfe")
+    a_skill(outside.parent, outside.name, TEXT.format(name="w"))
+    (root / "w").symlink_to(outside)
+    cache = MemoryCache()
+    library(root, cache).read()
+    snapshot = library(root, cache).read()
+
+    assert [None, None, "its SKILL.md is a link (to ../\\xff)", "the link leads nowhere: ../\\xff"] == [
+        skill.broken for skill in snapshot.skills
+    ]
+    for skill in snapshot.skills:
+        str(skill).encode()  # nothing of it has lone surrogates, which no file or database could hold
+
+
 def test_other_scripts_are_fine(root: Path) -> None:
     """Names and texts in any script are read whatever the locale (bugs B073, B077)."""
     a_skill(root, "技能")
@@ -716,11 +738,24 @@ def test_a_package_swapped_for_another_is_seen(root: Path) -> None:
     assert "Dies a" == one(library(root, cache).read(), "a").description
 
 
-def test_edits_within_one_tick_are_seen(root: Path) -> None:
+def coarse(status: os.stat_result) -> Any:
+    """Return *status* as a file system tells it whose clock has steps of two seconds."""
+    step = 2_000_000_000
+    times = {name: getattr(status, name) // step * step for name in ("st_mtime_ns", "st_ctime_ns")}
+    return SimpleNamespace(st_mode=status.st_mode, st_size=status.st_size, st_ino=status.st_ino, **times)
+
+
+@pytest.mark.parametrize("clock", ["as it is", "coarse"])
+def test_edits_within_one_tick_are_seen(root: Path, clock: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However fast one write follows another, of the same size, each look sees the newest."""
     path = a_skill(root, "a") / "SKILL.md"
+    if clock == "coarse":
+        lstat, fstat, row = os.lstat, os.fstat, package_module._row
+        monkeypatch.setattr(os, "lstat", lambda path: coarse(lstat(path)))
+        monkeypatch.setattr(os, "fstat", lambda descriptor: coarse(fstat(descriptor)))
+        monkeypatch.setattr(package_module, "_row", lambda rel, status: row(rel, coarse(status)))
     cache = MemoryCache()
-    for number in range(200):
+    for number in range(100):
         path.write_text(TEXT.format(name="a").replace("Does", f"D{number:03}"))
 
         assert f"D{number:03} a" == one(library(root, cache).read(), "a").description

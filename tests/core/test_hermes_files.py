@@ -268,19 +268,36 @@ def test_a_schedule_that_cannot_be_read_is_an_error(data: bytes) -> None:
         ("model: x\n", (), True),
         ("", (), True),
         ("skills: []\ncurator: yes\n", (), True),
+        (
+            "curator:\n  # why\n  backup:\n    enabled: false\n  enabled: true # on\nskills:\n  external_dirs: []\n",
+            (),
+            True,
+        ),
+        (
+            "auxiliary:\n  curator:\n    enabled: false\ncurator:\n\n  interval: 1\n  enabled: False\r\nx: 1\n",
+            (),
+            False,
+        ),
+        ("curator: {enabled: off}\n", (), False),
+        ("curator:\n  enabled: 'no'\n", (), False),
+        ("'curator':\n  enabled: no\n", (), False),
+        ("curator:\n  interval: 1\nmodel:\n  enabled: false\n", (), True),
+        ("skills:\n  external_dirs: [] # none\nother:\n  external_dirs: [/not-ours]\n", (), True),
     ],
 )
 def test_config(text: str, external: tuple[str, ...], enabled: bool) -> None:
     """External folders and the curator's switch; aliases are taken here."""
     config = parse_config(text.encode())
+    slow = parse_config(text.encode() + b"# external_dirs: as a YAML reader has it\n")
 
+    assert slow == config
     assert (external, enabled) == (config.external_dirs, config.curator_enabled)
 
 
 def test_a_config_that_cannot_be_read_is_an_error() -> None:
     """What is external must be known before anything is moved."""
     with pytest.raises(OwnershipError, match="line 2"):
-        parse_config(b"a: b\nc: d: e\n")
+        parse_config(b"a: b\nc: d: e\nskills:\n  external_dirs: [/x]\n")
 
 
 def test_zones_are_utc() -> None:

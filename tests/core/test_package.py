@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from curatord.core.fingerprint import file_entry, fingerprint, link_entry
 from curatord.core.library import SkillContent
@@ -90,7 +93,7 @@ def test_links_that_leave(links: dict[str, str], expected: list[str]) -> None:
 
 
 def test_what_leads_out_of_the_text() -> None:
-    """Paths are told relative to the package, from every Markdown file, with file and line, each once."""
+    """Paths are told relative to the package, from every Markdown file, with file and line, each once, noise last."""
     content = described(
         files={
             "SKILL.md": HEAD + "[b](../b/SKILL.md)\n[own](references/x.md) `scripts/y.sh`\n[[wiki]]\n~/lib/z/run.sh\n",
@@ -101,16 +104,24 @@ def test_what_leads_out_of_the_text() -> None:
     assert [
         ("../b/SKILL.md", "link", "SKILL.md", 5),
         ("wiki", "wiki", "SKILL.md", 7),
-        ("~/lib/z/run.sh", "path", "SKILL.md", 8),
         ("../c/SKILL.md", "link", "references/x.md", 3),
+        ("~/lib/z/run.sh", "path", "SKILL.md", 8),
     ] == [(link.target, link.kind, link.file, link.line) for link in content.outward]
 
 
 def test_neighbours_of_a_flat_skill() -> None:
     """A flat skill's relative paths lead to other skills of the library."""
-    content = described("a.md", files={"a.md": HEAD + "[b](b.md)"}, flat=True)
+    content = described("a.md", files={"a.md": HEAD + "[b](b.md) read/write `c/SKILL.md`"}, flat=True)
 
-    assert (["b.md"], []) == ([link.target for link in content.outward], codes(content))
+    assert (["b.md", "c/SKILL.md"], []) == ([link.target for link in content.outward], codes(content))
+
+
+def test_noise_does_not_hide_links() -> None:
+    """A text full of absolute paths keeps its links to other skills."""
+    noise = "\n".join(f"/usr/lib/x{number}/y" for number in range(500))
+    content = described(files={"SKILL.md": f"{HEAD}{noise}\n[b](../b/SKILL.md)\n"})
+
+    assert ("../b/SKILL.md", 200) == (content.outward[0].target, len(content.outward))
 
 
 def test_not_all_read_means_no_identity() -> None:
@@ -132,3 +143,14 @@ def test_markers_of_installers(marker: str) -> None:
     """A package may say itself where it came from."""
     assert None is not described(files={"SKILL.md": HEAD, marker: "{}"}).installed_by
     assert None is described().installed_by
+
+
+@given(data=st.binary(max_size=200), tail=st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_described(data: bytes, tail: str) -> None:
+    """Whatever a SKILL.md holds, there is an answer, and it can be kept as it is."""
+    for text in (data, b"---\n" + data + b"\n---\n" + tail.encode("utf-8", "surrogatepass"), tail.encode("utf-16")):
+        file = ReadFile(entry=file_entry("SKILL.md", text), data=text, link_target=None)
+        content = describe([file], "SKILL.md", newest_ns=0)
+
+        assert content == msgspec.msgpack.decode(msgspec.msgpack.encode(content), type=SkillContent)
