@@ -191,8 +191,14 @@ def do(home: Home, action: Callable[[Home], Action] | None) -> None:
     home.close()
 
 
-def campaign(tmp_path: Path, home: Home, work: Callable[[Home], Action] | None, archive_dir: Path | None) -> int:
-    """Cut *work* (None: the undo of the last action) at every effect; return how many cuts there were."""
+# An ordinary run cuts at every third effect, another third for each kind; `-m campaign` cuts at each.
+STRIDES = [pytest.param(3, id="every third"), pytest.param(1, id="every", marks=pytest.mark.campaign)]
+
+
+def campaign(
+    tmp_path: Path, home: Home, work: Callable[[Home], Action] | None, archive_dir: Path | None, stride: int
+) -> int:
+    """Cut *work* (None: the undo of the last action) at every *stride*-th effect; return how many cuts there were."""
 
     def copy(name: str) -> Home:
         target = None
@@ -211,7 +217,8 @@ def campaign(tmp_path: Path, home: Home, work: Callable[[Home], Action] | None, 
     do(clean, work)
     after = clean.files()
     consistent(clean)
-    for count in range(1, MOST_CUTS):
+    numbers = range(1 + len(getattr(work, "__name__", "")) % stride, MOST_CUTS, stride)
+    for cuts, count in enumerate(numbers):
         twin = copy(f"cut{count}")
         fix_paths(twin, home)
 
@@ -237,7 +244,7 @@ def campaign(tmp_path: Path, home: Home, work: Callable[[Home], Action] | None, 
             shutil.rmtree(twin.archive, ignore_errors=True)
         if not killed:
             assert after == found
-            return count - 1
+            return cuts
     raise AssertionError("it never got through")
 
 
@@ -256,49 +263,53 @@ def fix_paths(twin: Home, home: Home) -> None:
     twin.close()
 
 
+@pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize(("layout", "kind"), CASES)
-def test_killed_at_every_effect(tmp_path: Path, layout: str, kind: str) -> None:
+def test_killed_at_every_effect(quick: Path, layout: str, kind: str, stride: int) -> None:
     """Whatever the instant of the kill, after the next start the action is whole or absent."""
-    home = a_home(tmp_path / "home", layout, None)
+    home = a_home(quick / "home", layout, None)
     *first, work = KINDS[kind]
     for action in first:
         do(home, action)
 
-    cuts = campaign(tmp_path, home, work, None)
-
-    assert cuts > 10
+    assert campaign(quick, home, work, None, stride) > 5
 
 
-@pytest.mark.parametrize(("layout", "kind"), [("hermes", "archive"), ("hermes", "merge"), ("flat", "support")])
-def test_undo_killed_at_every_effect(tmp_path: Path, layout: str, kind: str) -> None:
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize(
+    ("layout", "kind"),
+    [("hermes", "archive"), ("hermes", "merge"), ("flat", "support"), ("hermes", "create"), ("hermes", "stale")],
+)
+def test_undo_killed_at_every_effect(quick: Path, layout: str, kind: str, stride: int) -> None:
     """An undo is cut and recovered like any action."""
-    home = a_home(tmp_path / "home", layout, None)
+    home = a_home(quick / "home", layout, None)
     for action in KINDS[kind]:
         do(home, action)
 
-    assert campaign(tmp_path, home, None, None) > 10
+    assert campaign(quick, home, None, None, stride) > 5
 
 
+@pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("kind", ["archive", "restore"])
-def test_across_file_systems_killed_at_every_effect(tmp_path: Path, other_device: Path, kind: str) -> None:
+def test_across_file_systems_killed_at_every_effect(tmp_path: Path, other_device: Path, kind: str, stride: int) -> None:
     """With the archive on another file system there is one whole copy in the end, whatever the instant."""
     home = a_home(tmp_path / "home", "agent-skills", other_device / "archive")
     *first, work = KINDS[kind]
     for action in first:
         do(home, action)
 
-    assert campaign(tmp_path, home, work, other_device / "archive") > 10
+    assert campaign(tmp_path, home, work, other_device / "archive", stride) > 5
 
 
-def test_recovery_killed_at_every_effect(tmp_path: Path) -> None:
+def test_recovery_killed_at_every_effect(quick: Path) -> None:
     """Recovery itself may be killed, again and again, and still ends before or after."""
-    home = a_home(tmp_path / "home", "hermes", None)
+    home = a_home(quick / "home", "hermes", None)
     before = home.files()
-    clean = home.copy_to(tmp_path / "clean")
+    clean = home.copy_to(quick / "clean")
     do(clean, merge)
     after = clean.files()
     for first in range(5, MOST_CUTS, 7):
-        twin = home.copy_to(tmp_path / f"cut{first}")
+        twin = home.copy_to(quick / f"cut{first}")
 
         def child(hook: Callable[[str], None], twin: Home = twin) -> None:
             twin.hook = hook
@@ -322,16 +333,16 @@ def test_recovery_killed_at_every_effect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["archive", "patch", "merge"])
-def test_the_database_lost_after_the_kill(tmp_path: Path, kind: str) -> None:
+def test_the_database_lost_after_the_kill(quick: Path, kind: str) -> None:
     """Recovery reads the intent alone: with the database gone too, the home is before or after."""
-    home = a_home(tmp_path / "home", "hermes", None)
+    home = a_home(quick / "home", "hermes", None)
     before = home.files()
-    clean = home.copy_to(tmp_path / "clean")
+    clean = home.copy_to(quick / "clean")
     (work,) = KINDS[kind]
     do(clean, work)
     after = clean.files()
     for count in range(8, MOST_CUTS, 5):
-        twin = home.copy_to(tmp_path / f"cut{count}")
+        twin = home.copy_to(quick / f"cut{count}")
 
         def child(hook: Callable[[str], None], twin: Home = twin) -> None:
             twin.hook = hook
@@ -349,12 +360,12 @@ def test_the_database_lost_after_the_kill(tmp_path: Path, kind: str) -> None:
             return
 
 
-def test_an_edit_between_kill_and_start_wins(tmp_path: Path) -> None:
+def test_an_edit_between_kill_and_start_wins(quick: Path) -> None:
     """A skill that its user edited before recovery ran is kept as edited, and the action never was."""
-    home = a_home(tmp_path / "home", "agent-skills", None)
+    home = a_home(quick / "home", "agent-skills", None)
     kept = 0
     for count in range(1, MOST_CUTS):
-        twin = home.copy_to(tmp_path / f"cut{count}")
+        twin = home.copy_to(quick / f"cut{count}")
 
         def child(hook: Callable[[str], None], twin: Home = twin) -> None:
             twin.hook = hook
@@ -377,11 +388,11 @@ def test_an_edit_between_kill_and_start_wins(tmp_path: Path) -> None:
     assert kept > 5
 
 
-def test_a_conflict_waits_for_a_person(tmp_path: Path) -> None:
+def test_a_conflict_waits_for_a_person(quick: Path) -> None:
     """What is neither before nor after is kept and told; that skill is left alone, others go on."""
-    home = a_home(tmp_path / "home", "agent-skills", None)
+    home = a_home(quick / "home", "agent-skills", None)
     for count in range(1, MOST_CUTS):
-        twin = home.copy_to(tmp_path / f"cut{count}")
+        twin = home.copy_to(quick / f"cut{count}")
 
         def child(hook: Callable[[str], None], twin: Home = twin) -> None:
             twin.hook = hook

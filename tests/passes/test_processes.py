@@ -146,21 +146,21 @@ def campaign(home: Home, kills: int, seed: int) -> None:
     home.close()
 
 
-def test_killed_at_random_instants(tmp_path: Path) -> None:
+def test_killed_at_random_instants(quick: Path) -> None:
     """Each skill's text stands exactly once, in the library or the archive, after every kill."""
-    campaign(a_library(tmp_path, 30), kills=25, seed=1)
+    campaign(a_library(quick, 30), kills=25, seed=1)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_a_thousand_kills(tmp_path: Path, seed: int) -> None:
+def test_a_thousand_kills(quick: Path, seed: int) -> None:
     """The same with 300 skills and a hundred kills for each seed."""
-    campaign(a_library(tmp_path, 300), kills=100, seed=seed)
+    campaign(a_library(quick, 300), kills=100, seed=seed)
 
 
-def test_two_at_once(tmp_path: Path) -> None:
+def test_two_at_once(quick: Path) -> None:
     """Two processes work on one library; both are killed; nothing is lost or doubled."""
-    home = a_library(tmp_path, 30)
+    home = a_library(quick, 30)
     before = texts(home)
     children = []
     for seed in (77, 78):
@@ -187,9 +187,9 @@ def test_two_at_once(tmp_path: Path) -> None:
     no_leftovers(home)
 
 
-def test_everything_can_be_undone(tmp_path: Path) -> None:
+def test_everything_can_be_undone(quick: Path) -> None:
     """A hundred random actions, all undone newest first: the home is what it was, to the byte."""
-    home = a_library(tmp_path, 150)
+    home = a_library(quick, 150)
     before = home.files()
     dice = random.Random(5)
     applier = home.applier()
