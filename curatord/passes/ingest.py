@@ -50,6 +50,7 @@ RETRY_MOST = timedelta(hours=6)
 PARKED_AFTER = 10
 _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
+MAX_CHANGED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class ScanReport:
     elapsed_s: float = 0.0
     stopped: bool = False
     notes: list[Note] = field(default_factory=list)
+    changed_paths: list[str] = field(default_factory=list)  # the first MAX_CHANGED of them; not in the JSON
 
     @property
     def failed(self) -> bool:
@@ -377,47 +379,63 @@ class _Ingest:
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
         details = self._store.details(job.file_id) if job.file_id is not None else None
+        if details is None and not self._store.any_gone(source.host):
+            job.start = self._start(item, None)
+            return True  # a new file that cannot have been another before: no need to look twice
         marks = source.examine(item, details.watermark.offset if details is not None else 0)
+        kin: list[int] = []  # files that are not this one, and may have lent it their records
         if details is not None and details.watermark.head not in (b"", marks.head) and not _same_inode(details, item):
             # Another file has taken the name. The old one is gone, or turns up elsewhere under its head.
             self._store.gone([details.file_id], now_ms=self._now_ms)
+            kin.append(details.file_id)
             details = None
-        if details is None and marks.head:
+        if details is None:
             for candidate in self._store.gone_like(source.host, item, marks.head):
                 moved = source.examine(item, candidate.watermark.offset)
-                if moved.tail == candidate.watermark.tail:
+                if moved.head == candidate.watermark.head and moved.tail == candidate.watermark.tail:
                     details, marks = candidate, moved
                     break
+                kin.append(candidate.file_id)
         guard, before = Guard(), Guard()
         offset = 0
         if details is not None:
             answer = resume(
                 details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
             )
-            own = self._store.keys([details.file_id])
-            job.guarded = frozenset({details.file_id})
+            kin = [details.file_id]
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
-                guard = Guard(*own)
                 self._note("restart", item.path, answer.reason)
             else:
                 offset = answer.offset
-                if offset:
-                    before = Guard(*own)
-                else:
-                    guard = Guard(*own)  # it was emptied once, and may get back what it had
+        if kin:
+            job.guarded = frozenset(kin)
+            # Read anew, or from the start because it was emptied once, it may bring again what it had.
+            keys = self._store.keys(kin, kin=offset == 0)
+            guard, before = (Guard(), Guard(*keys)) if offset else (Guard(*keys), Guard())
         job.details = details
         job.file_id = details.file_id if details is not None else None
-        job.start = Start(
+        job.start = self._start(item, details, offset=offset, guard=guard, before=before)
+        return True
+
+    def _start(
+        self,
+        item: Item,
+        details: Details | None,
+        *,
+        offset: int = 0,
+        guard: Guard | None = None,
+        before: Guard | None = None,
+    ) -> Start:
+        return Start(
             offset=offset,
             state=details.state if details is not None else b"",
-            guard=guard,
-            before=before,
+            guard=guard or Guard(),
+            before=before or Guard(),
             settled=self._settled(item, details),
             now_ms=self._now_ms,
             mtime_ms=item.mtime_ns // 1_000_000,
         )
-        return True
 
     def _read_from(self, job: _Job) -> None:
         """Read *job* from its start; large items are committed slice by slice."""
@@ -466,8 +484,8 @@ class _Ingest:
         source = self._sources[job.source]
         while True:
             job.guarded |= shared
-            own = self._store.keys([job.file_id]) if job.file_id is not None else []
-            others = self._store.keys(sorted(job.guarded - {job.file_id}))
+            own = self._store.keys([job.file_id], kin=False) if job.file_id is not None else []
+            others = self._store.keys(sorted(job.guarded - {job.file_id}), kin=True)
             start = job.start
             anew = start.offset == 0
             job.start = Start(
@@ -521,6 +539,8 @@ class _Ingest:
         report = self._reports[job.source]
         report.bytes += done.bytes_read
         report.changed += done.last
+        if done.last and len(self.report.changed_paths) < MAX_CHANGED:
+            self.report.changed_paths.append(job.item.path)
         host = report.host
         for name, tally in done.findings.sessions.items():
             report.records += tally.records

@@ -249,12 +249,16 @@ class IngestWriter(Protocol):
         """Return a file's row."""
         ...
 
-    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
-        """Return files of the host that are gone and had this head, those of the same inode or path first."""
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
         ...
 
-    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
-        """Return the packed keys of the files."""
+    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
+        """Return files of the host that are gone and had this head or inode, those of the same inode first."""
+        ...
+
+    def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
+        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
         ...
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
@@ -312,6 +316,10 @@ class IngestReader(Protocol):
 
     def work_gaps(self, source_ids: Sequence[int], *, longer_than: timedelta) -> list[tuple[datetime, datetime]]:
         """Return the stretches without work on any of the sources, between work before and work after, oldest first."""
+        ...
+
+    def first_work_at(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return when somebody first worked on any of the sources, as far as it is known."""
         ...
 
     def newest_work_at(self, source_ids: Sequence[int]) -> datetime | None:

@@ -29,6 +29,7 @@ __all__ = ["IngestStore"]
 
 MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
+MAX_KIN = 256
 MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
 
 _KNOWN = (
@@ -40,10 +41,15 @@ _FILE = (
     " failures, retry_at, error FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
+_ANY_GONE = (
+    "SELECT EXISTS (SELECT 1 FROM files WHERE gone_at IS NOT NULL"
+    " AND source IN (SELECT id FROM sources WHERE host = ?))"
+)
 _FILES_GONE = (
     _FILE  # noqa: S608 -- both are constants
-    + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?) ON source = of_host"
-    " WHERE head = ? AND gone_at IS NOT NULL ORDER BY (dev = ? AND ino = ?) DESC, path = ? DESC, id LIMIT 8"
+    + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?1) ON source = of_host"
+    " WHERE ((head = ?2 AND ?2 != x'') OR (ino = ?4 AND dev = ?3)) AND gone_at IS NOT NULL"
+    " ORDER BY (dev = ?3 AND ino = ?4) DESC, path = ?5 DESC, id DESC LIMIT 8"
 )
 
 
@@ -110,17 +116,25 @@ class IngestStore:
         """Return a file's row."""
         return _details(self._connection.execute(_FILE_BY_ID, (file_id,)).fetchone())
 
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
+        return bool(self._connection.execute(_ANY_GONE, (host,)).fetchone()[0])
+
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
-        """Return files of the host that are gone and had this head, those of the same inode or path first."""
+        """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         # Inodes are held signed, since some file systems use all 64 bits.
         wanted = (host, head, _signed(item.dev), _signed(item.ino), item.path)
         rows = self._connection.execute(_FILES_GONE, wanted)
         return [_details(row) for row in rows]
 
-    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
-        """Return the packed keys of the files."""
+    def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
+        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
         found: list[bytes] = []
-        for file_id in file_ids:
+        wanted = list(dict.fromkeys(file_ids))
+        for file_id in wanted:  # grows while it is gone through
+            if kin and len(wanted) < MAX_KIN:
+                (told,) = self._connection.execute("SELECT kin FROM files WHERE id = ?", (file_id,)).fetchone()
+                wanted += [other for other in json.loads(told) if other not in wanted]
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
         return found
@@ -346,8 +360,8 @@ class IngestStore:
             ],
         )
         many(
-            "INSERT INTO files (id, source, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, bad)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO files (id, source, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, bad,"
+            " kin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             batch.files,
         )
         many("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.parts)
@@ -374,7 +388,12 @@ class IngestStore:
 
     def _update_file(self, connection: sqlite3.Connection, file_id: int, reading: Reading, now_ms: int) -> None:
         done = reading.slice
-        bad, restarts = connection.execute("SELECT bad, restarts FROM files WHERE id = ?", (file_id,)).fetchone()
+        bad, restarts, kin = connection.execute(
+            "SELECT bad, restarts, kin FROM files WHERE id = ?", (file_id,)
+        ).fetchone()
+        more = reading.guarded.difference(json.loads(kin), [file_id])
+        if more:
+            kin = json.dumps([*json.loads(kin), *sorted(more)][:MAX_KIN])
         if done.findings.bad:
             bad = json.dumps((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
         if reading.restarted:
@@ -383,12 +402,12 @@ class IngestStore:
         connection.execute(
             "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, offset = ?, head = ?,"
             " tail = ?, state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, gone_at = NULL,"
-            " failures = 0, retry_at = NULL, error = NULL, bad = ?, restarts = ? WHERE id = ?",
-            (*_file_row(file_id, reading)[1:12], reading.grown, now_ms, bad, restarts, file_id),
+            " failures = 0, retry_at = NULL, error = NULL, bad = ?, kin = ?, restarts = ? WHERE id = ?",
+            (*_file_row(file_id, reading)[1:12], reading.grown, now_ms, bad, kin, restarts, file_id),
         )
         (pieces,) = connection.execute("SELECT count(*) FROM keys WHERE file = ?", (file_id,)).fetchone()
         if pieces >= MERGE_KEYS_AT:
-            whole = b"".join(self.keys([file_id]))
+            whole = b"".join(self.keys([file_id], kin=False))
             connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
             connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
 
@@ -456,6 +475,7 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         done.state,
         done.waiting,
         json.dumps(done.findings.bad),
+        json.dumps(sorted(reading.guarded - {file_id})[:MAX_KIN]),
     )
 
 
