@@ -449,16 +449,19 @@ def _session_query(have: list[str]) -> str | None:
 def _row(raw: tuple[Any, ...]) -> Row:
     key, session_id, role, content, call, calls, tool, timestamp, observed = raw
     return Row(
-        id=int(key),
-        session_id=_text(session_id) or "",
-        role=_text(role) or "",
-        content=content if content is None or isinstance(content, bytes) else str(content).encode(),
-        tool_call_id=_text(call),
-        tool_calls=calls if calls is None or isinstance(calls, bytes) else str(calls).encode(),
-        tool_name=_text(tool),
-        timestamp=_text(timestamp) if isinstance(timestamp, bytes) else timestamp,
-        observed=1 if observed else 0,
+        int(key),
+        _text(session_id) or "",
+        _ROLES.get(role) or _text(role) or "",
+        content if content is None or isinstance(content, bytes) else str(content).encode(),
+        None if call is None else _text(call),
+        calls if calls is None or isinstance(calls, bytes) else str(calls).encode(),
+        None if tool is None else _text(tool),
+        _text(timestamp) if isinstance(timestamp, bytes) else timestamp,
+        1 if observed else 0,
     )
+
+
+_ROLES = {role.encode(): role for role in ("user", "assistant", "tool", "system")}
 
 
 def _row_behind(last: int, raw: tuple[Any, ...]) -> Row:
@@ -470,11 +473,9 @@ def _row_behind(last: int, raw: tuple[Any, ...]) -> Row:
 
 def _text(value: object) -> str | None:
     """Return a column's value as text; SQLite lets any type stand in any column."""
-    if value is None or isinstance(value, str):
-        return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return str(value)
+    return None if value is None else str(value)
 
 
 def _row_mark(reading: Reading, offset: int) -> bytes:

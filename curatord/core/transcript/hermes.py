@@ -40,7 +40,7 @@ from curatord.core.transcript.ids import Guard, content_key
 from curatord.core.transcript.lines import printable
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import patch_targets, touched
-from curatord.core.transcript.times import Told, ms_of_iso, ms_of_number
+from curatord.core.transcript.times import FUTURE_MS, Told, ms_of_iso, ms_of_number
 from curatord.core.values import EventKind
 
 __all__ = ["HermesParser", "History", "Row", "SessionFacts", "kind_of_session", "text_of_content"]
@@ -50,6 +50,7 @@ KEEP_PENDING = 512
 HEADS = 4  # of each session; a session's file begins with one or two records that the database has not
 KEEP_SESSIONS = 64  # of what the state says of sessions
 KEEP_BODIES = 100_000  # bodies of rows held over all sessions of one reading; a session dropped is asked for again
+BODY_EDGE = 512  # bytes
 MAX_ANCESTORS = 64
 MAX_OPERATIONS = 20
 MAX_NAME = 200
@@ -304,6 +305,7 @@ class HermesParser:
         self._guard = guard or None  # asked for each row: None is told quicker from something than emptiness
         self._before = before or None
         self._now_ms = now_ms
+        self._latest = (now_ms + FUTURE_MS) / 1000 if now_ms else 1e11
         self._pending: dict[tuple[str, str], tuple[str, list[Sighting]]] = {
             (session, call): (
                 tool,
@@ -487,8 +489,10 @@ class HermesParser:
         if state == "known":
             self._findings.repeated += 1
             return
-        tally = self._tally(row.session_id, session)
-        tally.kind = tally.kind.stronger(session.kind)
+        tally = self._findings.sessions.get(row.session_id) or self._tally(row.session_id, session)
+        kind = session.kind
+        if tally.kind is not kind:
+            tally.kind = tally.kind.stronger(kind)
         tally.records += 1
         if state == "copy":
             return
@@ -498,7 +502,7 @@ class HermesParser:
         if role not in KNOWN_ROLES:
             self._findings.unknown_type(f"role {role}")
         turns = 0
-        if session.kind.counts and not summary:
+        if not summary and (kind is SessionKind.PERSON or kind.counts):
             if role == "assistant" and not answers_review:
                 turns = self._assistant(row, at, session, tally)
             elif role == "user":
@@ -507,7 +511,7 @@ class HermesParser:
                 self._result(row, tally)
         if at is not None:
             # What a compaction writes, or others say to each other, is no sign that somebody works.
-            work = session.kind.is_work and not summary and not row.observed
+            work = (kind is SessionKind.PERSON or kind.is_work) and not summary and not row.observed
             tally.saw(at, work=work, assistant_turns=turns)
 
     def _look_for_own(self, row: Row, text: str, session: _Session) -> None:
@@ -724,10 +728,10 @@ class HermesParser:
     def _time(self, value: object) -> int | None:
         """Return the time of a row or session in ms, or None where it says none that can be."""
         told: Told | None = None
+        if type(value) is float and 0.0 <= value < self._latest:
+            return round(value * 1_000_000) // 1000  # as `ms_of_number` has it, for nearly every row
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             told = ms_of_number(value, now_ms=self._now_ms)
-            if told.ms is not None:
-                return told.ms
         elif isinstance(value, str):
             told = ms_of_iso(value, now_ms=self._now_ms)
         if told is None:
@@ -813,10 +817,18 @@ def _load(state: bytes) -> _Saved:
 
 
 def _body(row: Row) -> bytes:
-    """Return what a message is known by besides its session: eight bytes over role, content and calls."""
+    """
+    Return what a message is known by besides its session: eight bytes over role, content and calls.
+
+    Of a long content both ends and the length stand for the whole. Two that differ only in between would be rows of one
+    body, which are told apart by their number; they would be taken for copies only if their times were equal as well.
+    """
     calls = row.tool_calls or b""
-    front = f"{row.role}\0{row.tool_call_id or ''}\0{len(calls)}\0".encode("utf-8", "replace")
-    return hashlib.blake2b(b"".join((front, calls, row.content or b"")), digest_size=8).digest()
+    content = row.content or b""
+    front = f"{row.role}\0{row.tool_call_id or ''}\0{len(calls)}\0{len(content)}\0".encode("utf-8", "replace")
+    if len(content) > 4 * BODY_EDGE:
+        content = content[:BODY_EDGE] + content[-BODY_EDGE:]
+    return hashlib.blake2b(front + calls + content, digest_size=8).digest()
 
 
 def _owner(session_id: str) -> bytes:
