@@ -264,17 +264,24 @@ class Parts:
         return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
 
     def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
-        """Ingest all sources up to now, with a second process where that pays."""
+        """
+        Ingest all sources up to now.
+
+        Raises:
+            BusyError: Another scan is at work.
+        """
+        from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        report = scan(
-            self.opened_sources,
-            self.ingest_store,
-            clock=self.clock,
-            quiet=self.config.gates.session_quiet,
-            progress=progress,
-            stop=stop,
-        )
+        with scan_lock(self.make_state_dir()):
+            report = scan(
+                self.opened_sources,
+                self.ingest_store,
+                clock=self.clock,
+                quiet=self.config.gates.session_quiet,
+                progress=progress,
+                stop=stop,
+            )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
             say(f"transcript.{note.kind}", path=note.path, text=note.text)
