@@ -63,6 +63,7 @@ from curatord.ports.mutator import (
     Look,
     RefusedError,
     TakenError,
+    UnfinishedError,
     UnreadableIntent,
 )
 
@@ -219,7 +220,7 @@ class FileMutator:
             try:
                 self.take_back(entry)
             except (OSError, CuratorError) as worse:
-                raise StateError(
+                raise UnfinishedError(
                     f"{error}; and it could not be taken back now: {worse}",
                     hint="it is taken back, or finished, at the next start",
                 ) from error

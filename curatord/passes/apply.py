@@ -37,7 +37,16 @@ from curatord.errors import BusyError, CuratorError, InputError, StateError, Usa
 from curatord.passes.compile import Draft, NotNowError, compile_action
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
-from curatord.ports.mutator import EditedError, LinkError, Look, Mutator, RefusedError, TakenError, UnreadableIntent
+from curatord.ports.mutator import (
+    EditedError,
+    LinkError,
+    Look,
+    Mutator,
+    RefusedError,
+    TakenError,
+    UnfinishedError,
+    UnreadableIntent,
+)
 
 __all__ = ["Applier", "Recovered", "standing_with"]
 
@@ -226,8 +235,11 @@ class Applier:
             return Failed(action=action, error=_words(error))
         try:
             self.mutator.carry_out(entry)
-        except StateError as error:
+        except UnfinishedError as error:
             return Failed(action=action, error=str(error), unfinished=True)
+        except StateError as error:  # what it needs to go on is damaged; nothing of it stays
+            self.mutator.finish(entry)
+            return Failed(action=action, error=str(error))
         except InputError as error:
             self.mutator.finish(entry)
             return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)

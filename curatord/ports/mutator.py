@@ -17,7 +17,7 @@ from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
 from curatord.core.plan import SkipCode, Standing
 from curatord.core.reach import Site
 from curatord.core.values import SkillKey
-from curatord.errors import InputError
+from curatord.errors import InputError, StateError
 
 __all__ = [
     "EditedError",
@@ -27,6 +27,7 @@ __all__ = [
     "Mutator",
     "RefusedError",
     "TakenError",
+    "UnfinishedError",
     "UnreadableIntent",
 ]
 
@@ -46,6 +47,10 @@ Look: TypeAlias = Callable[[Sequence[SkillKey]], Mapping[SkillKey, Standing]]
 
 class EditedError(InputError):
     """Something is not what it was when the action was worked out; nothing of the action stays."""
+
+
+class UnfinishedError(StateError):
+    """It broke half-way and could not even be taken back; its intent waits for the next start."""
 
 
 class RefusedError(InputError):
@@ -115,7 +120,12 @@ class Mutator(Protocol):
         ...
 
     def carry_out(self, entry: JournalEntry) -> None:
-        """Do every step. On an error all is taken back before it is raised; `take_back` failing leaves the intent."""
+        """
+        Do every step. On an error all is taken back before it is raised.
+
+        Raises:
+            UnfinishedError: It could not be taken back either.
+        """
         ...
 
     def take_back(self, entry: JournalEntry) -> None:
