@@ -18,7 +18,7 @@ import msgspec
 
 from curatord.adapters.hermes_home import HermesHome
 from curatord.adapters.installers import read_installed
-from curatord.adapters.library_scan import Find, Package, scan_library
+from curatord.adapters.library_scan import Find, Package, is_flat_name, scan_library
 from curatord.adapters.package import (
     ATTEMPTS,
     MAX_ENTRY_BYTES,
@@ -365,7 +365,7 @@ def _is_category(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_description(entry: os.DirEntry[str]) -> bool:
-    if not entry.name.endswith(".md") or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
+    if not is_flat_name(entry.name) or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
         return False
     try:
         data = read_beneath(entry.path.rpartition("/")[0], entry.name, limit=PEEK_BYTES)

@@ -24,7 +24,7 @@ from typing import Literal, TypeAlias
 from curatord.core.hermes_files import HermesFacts, LedgerEntry, UsageRow
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.settings import LibrarySettings
-from curatord.core.skill_record import SkillRecord
+from curatord.core.skill_record import Owner, SkillRecord
 from curatord.core.values import Fingerprint, require_aware
 
 __all__ = [
@@ -109,20 +109,25 @@ def decide(skill: Skill, facts: OwnershipFacts, record: SkillRecord | None, sett
     if protection is not None:
         return protection
     if settings.manage == "none":
-        return Ownership(managed=False, why="nothing in this library is handed over (`manage: none`)")
-    owner = record.owner if record is not None else None
-    if owner == "disowned":
-        return Ownership(managed=False, why="you took it back (`curatord adopt` hands it over again)")
-    if owner == "curatord":
-        return Ownership(managed=True, licence="curatord", why="curatord made it")
-    if owner == "adopted":
-        return Ownership(managed=True, licence="adopted", why="you adopted it")
+        return _NOTHING
+    if record is not None and record.owner is not None:
+        return _BY_OWNER[record.owner]
     if settings.manage == "all":
-        return Ownership(managed=True, licence="all", why="the whole library is handed over (`manage: all`)")
+        return _ALL
     row = usage_of(skill, facts)
     if row is not None and row.agent_made:
-        return Ownership(managed=True, licence="host", why="Hermes' own record hands it to curation (agent-made)")
+        return _BY_HOST
     return Ownership(managed=False, why=_unhanded(skill, facts))
+
+
+_NOTHING = Ownership(managed=False, why="nothing in this library is handed over (`manage: none`)")
+_BY_OWNER: dict[Owner, Ownership] = {
+    "disowned": Ownership(managed=False, why="you took it back (`curatord adopt` hands it over again)"),
+    "curatord": Ownership(managed=True, licence="curatord", why="curatord made it"),
+    "adopted": Ownership(managed=True, licence="adopted", why="you adopted it"),
+}
+_ALL = Ownership(managed=True, licence="all", why="the whole library is handed over (`manage: all`)")
+_BY_HOST = Ownership(managed=True, licence="host", why="Hermes' own record hands it to curation (agent-made)")
 
 
 def _protection(skill: Skill, facts: OwnershipFacts) -> Ownership | None:

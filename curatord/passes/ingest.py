@@ -379,6 +379,9 @@ class _Ingest:
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
         details = self._store.details(job.file_id) if job.file_id is not None else None
+        if details is None and not self._store.any_gone(source.host):
+            job.start = self._start(item, None)
+            return True  # a new file that cannot have been another before: no need to look twice
         marks = source.examine(item, details.watermark.offset if details is not None else 0)
         kin: list[int] = []  # files that are not this one, and may have lent it their records
         if details is not None and details.watermark.head not in (b"", marks.head) and not _same_inode(details, item):
@@ -412,16 +415,27 @@ class _Ingest:
             guard, before = (Guard(), Guard(*keys)) if offset else (Guard(*keys), Guard())
         job.details = details
         job.file_id = details.file_id if details is not None else None
-        job.start = Start(
+        job.start = self._start(item, details, offset=offset, guard=guard, before=before)
+        return True
+
+    def _start(
+        self,
+        item: Item,
+        details: Details | None,
+        *,
+        offset: int = 0,
+        guard: Guard | None = None,
+        before: Guard | None = None,
+    ) -> Start:
+        return Start(
             offset=offset,
             state=details.state if details is not None else b"",
-            guard=guard,
-            before=before,
+            guard=guard or Guard(),
+            before=before or Guard(),
             settled=self._settled(item, details),
             now_ms=self._now_ms,
             mtime_ms=item.mtime_ns // 1_000_000,
         )
-        return True
 
     def _read_from(self, job: _Job) -> None:
         """Read *job* from its start; large items are committed slice by slice."""

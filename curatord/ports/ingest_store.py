@@ -249,6 +249,10 @@ class IngestWriter(Protocol):
         """Return a file's row."""
         ...
 
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
+        ...
+
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         ...

@@ -231,6 +231,7 @@ def test_flat(root: Path) -> None:
     (root / "README.md").write_text("# Read me\n")
     (root / "bare.md").write_text("---\nname: bare\n---\n")
     (root / ".hidden.md").write_text(TEXT.format(name="hidden"))
+    (root / "DESCRIPTION.md").write_text(TEXT.format(name="description"))
     (root / "notes.txt").write_text("x")
     snapshot = look(root)
 

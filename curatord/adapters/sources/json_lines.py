@@ -20,7 +20,7 @@ __all__ = ["CHUNK", "SLICE", "JsonLinesSource", "open_quietly"]
 
 CHUNK = 1024 * 1024  # 8 KiB would take four times as long
 SLICE = 32 * 1024 * 1024
-HEAD = 64 * 1024  # of a first record, so much is looked at
+HEAD = 4096  # of a first record, so much is looked at: session, folder and time stand in front
 TAIL = 256
 _NOATIME = getattr(os, "O_NOATIME", 0)
 

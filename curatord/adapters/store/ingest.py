@@ -41,6 +41,10 @@ _FILE = (
     " failures, retry_at, error FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
+_ANY_GONE = (
+    "SELECT EXISTS (SELECT 1 FROM files WHERE gone_at IS NOT NULL"
+    " AND source IN (SELECT id FROM sources WHERE host = ?))"
+)
 _FILES_GONE = (
     _FILE  # noqa: S608 -- both are constants
     + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?1) ON source = of_host"
@@ -111,6 +115,10 @@ class IngestStore:
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
         return _details(self._connection.execute(_FILE_BY_ID, (file_id,)).fetchone())
+
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
+        return bool(self._connection.execute(_ANY_GONE, (host,)).fetchone()[0])
 
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""

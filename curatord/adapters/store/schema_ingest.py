@@ -61,6 +61,7 @@ INGEST_1: tuple[str, ...] = (
     "CREATE INDEX files_by_path ON files (source, path)",
     "CREATE INDEX files_by_head ON files (head)",
     "CREATE INDEX files_by_inode ON files (ino)",
+    "CREATE INDEX files_gone ON files (source) WHERE gone_at IS NOT NULL",
     """
     CREATE TABLE sessions (
         id INTEGER PRIMARY KEY,
