@@ -29,6 +29,7 @@ __all__ = [
     "edit_item",
     "field_edits",
     "job_changes",
+    "paused_state",
     "see_item",
     "see_line",
     "set_line",
@@ -150,6 +151,21 @@ def see_item(data: bytes | None, step: EditItem) -> Sighting:
         return Sighting(what="before")
     found = ", ".join(f"{name} is {value or 'absent'}" for name, value in have.items())
     return Sighting(what="other", found=found)
+
+
+def paused_state(data: bytes | None) -> bytes | None:
+    """
+    Return the text of `.curator_state` with Hermes' own curator paused, or None where it is paused already.
+
+    Raises:
+        InputError: It cannot be read, so it is left as it is.
+    """
+    document = {} if data is None else _parse(data, ".curator_state", InputError)
+    if not isinstance(document, dict):
+        raise InputError(".curator_state holds no object", hint="mend it or move it away; nothing was changed")
+    if document.get("paused") is True:
+        return None
+    return _dump(_in_order({**document, "paused": True}, document), _style_of(data))
 
 
 def set_line(data: bytes | None, step: SetLine) -> bytes | None:

@@ -322,7 +322,7 @@ class Applier:
                     conflicts.append((entry, str(error)))
                     continue
                 if isinstance(why, Conflict):
-                    conflicts.append((entry, f"{why.where}: expected {why.expected}, found {why.found}"))
+                    conflicts.append((entry, _conflict(entry, why)))
                 elif why is None:
                     finished.append(entry)
                 else:
@@ -346,6 +346,11 @@ class Applier:
         self.decisions.record(entry)
         self.mutator.finish(entry)
         return None
+
+    def drop_blobs(self) -> int:
+        """Remove kept bytes that no action needs any more; return how many files went."""
+        with self.mutator.hold(None):
+            return self.mutator.drop_blobs(self.store.blobs_in_use())
 
     def _blocked(self, keys: Sequence[SkillKey], waits: Mapping[SkillKey, str]) -> tuple[SkillKey, str] | None:
         for key in keys:
@@ -378,6 +383,15 @@ def _code_of(error: InputError) -> SkipCode:
     if isinstance(error, EditedError):
         return "edited"
     return "taken" if isinstance(error, TakenError) else "unreadable"
+
+
+def _conflict(entry: JournalEntry, conflict: Conflict) -> str:
+    """Return the conflict in words, and the two ways out of it."""
+    return (
+        f"{conflict.where}: expected {conflict.expected}, found {conflict.found}. Put that place as it was before or as"
+        f" it shall be, and it goes on by itself; or remove journal/{entry.action_id}.json in the state folder to leave"
+        " everything as it is now"
+    )
 
 
 def _skipped(action: Action, standings: Mapping[SkillKey, Standing]) -> Skipped | None:

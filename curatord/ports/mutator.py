@@ -8,7 +8,7 @@ action; what is found there later is for `recover`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -151,6 +151,22 @@ class Mutator(Protocol):
         `Done` and `Redo`: all steps are done now, the records are the caller's. `Undo`: nothing of it is left.
         `Conflict`: nothing was touched.
         """
+        ...
+
+    def pause_host(self, site: Site) -> bool:
+        """
+        Pause the host's own curator of this library, under the lock; return whether that changed anything.
+
+        It is one field in one file, put there in one step, so it needs no journal; `hermes curator resume` takes it
+        back. A library of another host has no such thing: False.
+
+        Raises:
+            InputError: The host's file cannot be read; it is left as it is.
+        """
+        ...
+
+    def drop_blobs(self, in_use: Collection[str]) -> int:
+        """Remove kept bytes that no recorded and no unfinished action refers to; return how many. Under the lock."""
         ...
 
     def obstacles(self, entry: JournalEntry) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from curatord.adapters.journal_dir import JournalDir
 from curatord.core.curation import Proposal, content_of, proposal_id
 from curatord.core.journal import FileImage, JournalEntry, Place, WriteFile
 from curatord.core.plan import (
@@ -684,6 +685,22 @@ def test_an_undo_whose_kept_bytes_are_damaged(home: Home, damage: str) -> None:
     assert not outcome.unfinished
     assert before == home.files()
     assert () == applier.mutator.unfinished()
+
+
+def test_bytes_that_nobody_needs_are_dropped(home: Home) -> None:
+    """What an undo may need stays; what a failed action left goes."""
+    applier = home.applier()
+    home.know(applier, "young")
+    done = applier.apply(patch_of(home, "young", FileChange(path=RelPath("SKILL.md"), content=b"new")), now=NOW)
+    assert isinstance(done, Applied)
+    with applier.mutator.hold(None):
+        JournalDir(state_dir=home.state).keep([b"nobody's"])
+    before = len(list(home.state.glob("blobs/*/*")))
+
+    assert 1 == applier.drop_blobs()
+
+    assert before - 1 == len(list(home.state.glob("blobs/*/*")))
+    assert isinstance(undo(applier, done.entry.action_id, now=NOW)[0], Applied)
 
 
 def test_approving_applies_all_or_nothing(home: Home) -> None:
