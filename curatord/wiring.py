@@ -23,7 +23,7 @@ from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.values import ActionId, LibraryName, SkillKey
-from curatord.errors import ConfigError, StateError
+from curatord.errors import BusyError, ConfigError, InputError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
@@ -481,8 +481,26 @@ class Parts:
             folders=self.folders,
             one_at_a_time=self.one_run,
             calls_per_day=self.calls_per_day,
+            keep_house=self.keep_house,
             clock=self.clock,
         )
+
+    def keep_house(self) -> list[str]:
+        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+        warnings = []
+        for settings, _ in self.libraries:
+            if settings.host_curator != "pause":
+                continue
+            site = self.sites[LibraryName(settings.name)]
+            try:
+                with self.applier.mutator.hold(site):
+                    if self.applier.mutator.pause_host(site):
+                        self.log.info("host.curator_paused", library=settings.name)
+            except (InputError, BusyError) as error:
+                warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
+        with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.drop_blobs()
+        return warnings
 
     def byte_progress(self) -> Callable[[int, int], None] | None:
         """Return what tells the surroundings how far a scan is, or None where nobody asks."""
