@@ -56,11 +56,8 @@ from curatord.passes.proposals import archive_of, ask, proposals_of
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
-__all__ = ["RUN_COUNT", "Curation", "RunOrder"]
+__all__ = ["Curation", "RunOrder"]
 
-RUN_COUNT = (
-    "runs.count"  # meta key: runs that were no dry runs, ever; their rows are only kept as long as their folders
-)
 
 MAX_PROBLEMS = 200  # of skills, in run.json; `skills --problems` lists all
 
