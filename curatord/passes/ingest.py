@@ -41,8 +41,8 @@ from curatord.ports.source import Item, Slice, Source, Start
 
 __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
 
-BATCH_FILES = 128
-BATCH_BYTES = 16 * 1024 * 1024  # read since the last commit: what a kill costs to read again
+BATCH_FILES = 512
+BATCH_BYTES = 64 * 1024 * 1024  # read since the last commit: what a kill costs to read again, a fifth of a second
 POOL_FROM = 64 * 1024 * 1024  # with less to read, starting other processes takes longer than reading
 POOL_ITEM = 32 * 1024 * 1024  # larger items are read by the pass itself, slice by slice
 RETRY_FIRST = timedelta(seconds=30)
@@ -210,6 +210,7 @@ class _Ingest:
         self._batch_bytes = 0
         self._touched: set[tuple[str, str]] = set()
         self._inodes: set[tuple[str, int, int]] = set()
+        self._gone: dict[str, bool] = {}
         self._to_do = 0
         self._done = 0
 
@@ -268,11 +269,32 @@ class _Ingest:
             if item is None:
                 continue
             self._reports[0].files += 1
-            job = self._changed(0, item, self._store.known_at(self._ids[0], path))
+            row = self._store.known_at(self._ids[0], path)
+            if row is None:
+                self._notice_move(item)
+            job = self._changed(0, item, row)
             if job is not None:
                 self._read_one(job)
         self._flush()
         self.report.sessions = len(self._touched)
+
+    def _notice_move(self, item: Item) -> None:
+        """
+        Mark the file gone that *item*, whose path is new, was until now.
+
+        A whole scan lists first and so knows what is gone before it reads. Without this a moved file would be taken for
+        a copy of itself, and what its row holds of unfinished calls would wait there for ever.
+        """
+        from_stat = self._sources[0].item_at
+        for file_id, path in self._store.at_inode(self._ids[0], item):
+            try:
+                there = from_stat(path)
+            except FileNotFoundError:
+                there = None
+            except OSError:
+                continue  # it cannot be told; the whole scan will
+            if there is None or (there.dev, there.ino) != (item.dev, item.ino):
+                self._store.gone([file_id], now_ms=self._now_ms)
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
         known = self._store.known(self._ids[number])
@@ -302,7 +324,7 @@ class _Ingest:
                 jobs.append(job)
         report.files = count
         if known and not source.problems:
-            self._store.gone([row.file_id for row in known.values()], now_ms=self._now_ms)
+            self._mark_gone(source.host, [row.file_id for row in known.values()])
         return jobs
 
     def _changed(self, number: int, item: Item, row: Known | None) -> _Job | None:
@@ -379,14 +401,14 @@ class _Ingest:
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
         details = self._store.details(job.file_id) if job.file_id is not None else None
-        if details is None and not self._store.any_gone(source.host):
+        if details is None and not self._any_gone(source.host):
             job.start = self._start(item, None)
             return True  # a new file that cannot have been another before: no need to look twice
         marks = source.examine(item, details.watermark.offset if details is not None else 0)
         kin: list[int] = []  # files that are not this one, and may have lent it their records
         if details is not None and details.watermark.head not in (b"", marks.head) and not _same_inode(details, item):
             # Another file has taken the name. The old one is gone, or turns up elsewhere under its head.
-            self._store.gone([details.file_id], now_ms=self._now_ms)
+            self._mark_gone(source.host, [details.file_id])
             kin.append(details.file_id)
             details = None
         if details is None:
@@ -417,6 +439,16 @@ class _Ingest:
         job.file_id = details.file_id if details is not None else None
         job.start = self._start(item, details, offset=offset, guard=guard, before=before)
         return True
+
+    def _any_gone(self, host: str) -> bool:
+        """Return whether a file of *host* is gone, or was when this was first asked; asked for each new file."""
+        if host not in self._gone:
+            self._gone[host] = self._store.any_gone(host)
+        return self._gone[host]
+
+    def _mark_gone(self, host: str, file_ids: Sequence[int]) -> None:
+        self._store.gone(file_ids, now_ms=self._now_ms)
+        self._gone[host] = True
 
     def _start(
         self,
@@ -559,7 +591,7 @@ class _Ingest:
         if isinstance(error, FileNotFoundError):
             self._note("vanished", path, "was listed, and gone before it could be read")
             if job.file_id is not None:
-                self._store.gone([job.file_id], now_ms=self._now_ms)
+                self._mark_gone(self._reports[job.source].host, [job.file_id])
             return
         if isinstance(error, BlockingIOError):
             # Its own program has it locked: nothing is wrong with it, and the next scan asks again.
