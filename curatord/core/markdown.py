@@ -108,6 +108,7 @@ def _structure(text: str) -> Iterator[tuple[Literal["heading", "code"], int, int
     at = 0
     fence = ""
     fence_start = 0
+    may_close = True
     while found := _STRUCTURE.search(text, at):
         at = max(found.end(), found.start() + 1)
         mark = found["fence"]
@@ -119,10 +120,10 @@ def _structure(text: str) -> Iterator[tuple[Literal["heading", "code"], int, int
             if mark[0] == "~" or "`" not in found["info"]:
                 fence, fence_start = mark, found.start()
         elif found["comment"]:
-            closing = text.find("-->", found.end())
-            if closing < 0:
-                continue
-            at = closing + 3
+            # Looked for once more only while there are any: a text full of openings must not be searched for each.
+            closing = text.find("-->", found.end()) if may_close else -1
+            may_close = closing >= 0
+            at = closing + 3 if may_close else at
         elif found["hashes"]:
             title = _CLOSING_HASHES.sub("", found["title"] or "").strip()
             yield "heading", found.start(), found.end(), len(found["hashes"]), title
