@@ -1,8 +1,8 @@
 """
 What curatord needs to know of a Markdown text: its headings, its links, and about how many tokens it costs.
 
-This is no renderer. Five thousand skills must be read in seconds, so two regular expressions find the lines and the
-marks that matter, and everything else is never looked at. What has to be right is fenced code: a `# comment` in a
+This is no renderer. Five thousand skills must be read in seconds, so a line is looked at only where its first character
+could matter, and links only where a text has the marks of one. What has to be right is fenced code: a `# comment` in a
 shell example is no heading, and the fence may stand indented in a list. Tests hold it against `markdown-it-py`.
 
 Token estimates: one token for four ASCII characters, one for each other character. English prose comes out within a
@@ -16,6 +16,7 @@ import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 from urllib.parse import unquote
 
@@ -26,21 +27,20 @@ LinkKind = Literal["link", "path", "code", "wiki"]
 MAX_HEADINGS = 1000
 MAX_LINKS = 2000
 
-_STRUCTURE = re.compile(
-    r"^[ \t>]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$"
-    r"|^ {0,3}(?P<hashes>#{1,6})(?:[ \t]+(?P<title>[^\n]*?))?[ \t]*$"
-    r"|^ {0,3}(?P<under>=+|-+)[ \t]*$"
-    r"|(?P<comment><!--)",
-    re.MULTILINE,
-)
+# What a line that matters can begin with; all others are passed by without a regular expression.
+_FIRST = frozenset(" \t#`~=-<>")
+_FENCE = re.compile(r"[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
+_HEADING = re.compile(r" {0,3}(?P<hashes>#{1,6})(?:[ \t]+(?P<title>.*))?\Z", re.DOTALL)
+_UNDERLINE = re.compile(r" {0,3}(?P<mark>=+|-+)[ \t]*\Z")
+_COMMENT = re.compile(r" {0,3}<!--")
+_NO_PARAGRAPH = re.compile(r"(?:[-*+>#|]|\d+[.)]\s|[=-]+$|`{3}|~{3}|<)")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t]+)#+$")
-_TARGETS = re.compile(
-    r"\]\([ \t]{0,8}(?:<(?P<angle>[^<>\n]{1,1024})>|(?P<bare>[^\s()<>]{1,1024}))"
-    r"|^ {0,3}\[[^\]\n]{1,256}\]:[ \t]{0,8}<?(?P<defined>[^\s<>]{1,1024})"
-    r"|\[\[(?P<wiki>[^\]\[|#\n]{1,200})"
-    r"|(?P<path>(?<![\w/.~:-])(?:~?/|\.{1,2}/|[\w.-]{1,100}/)[\w.@+~/-]{0,400})",
-    re.MULTILINE,
-)
+_INLINE = re.compile(r"\]\([ \t]{0,8}(?:<(?P<angle>[^<>\n]{1,1024})>|(?P<bare>[^\s()<>]{1,1024}))")
+_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,256}\]:[ \t]{0,8}<?(?P<target>[^\s<>]{1,1024})", re.MULTILINE)
+_WIKI = re.compile(r"\[\[(?P<name>[^\]\[|#\n]{1,200})")
+_PATH_TAIL = re.compile(r"/[\w.@+~/-]{0,400}")
+_PATH_HEAD = re.compile(r"[\w.~@+-]*\Z")
+_HEAD_CHARS = 100  # of a path before its first slash
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -90,86 +90,120 @@ def read_body(text: str) -> BodyFacts:
     """Return what *text* (Markdown, any line ends) has of headings and links to files."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    starts = [0]
-    starts.extend(found.end() for found in re.finditer("\n", text))
+    lines = text.split("\n")
+    headings, code = _structure(lines)
+    return BodyFacts(headings=tuple(headings), links=tuple(_links(text, lines, code)))
+
+
+def _structure(lines: list[str]) -> tuple[list[Heading], list[tuple[int, int]]]:
+    """Return the headings, and the stretches of fenced code as (first line, last line), 1-based."""
     headings: list[Heading] = []
     code: list[tuple[int, int]] = []
-    for kind, start, end, level, title in _structure(text):
-        if kind == "heading":
-            if len(headings) < MAX_HEADINGS:
-                headings.append(Heading(level=level, title=title, line=bisect.bisect_right(starts, start)))
-        elif kind == "code":
-            code.append((start, end))
-    return BodyFacts(headings=tuple(headings), links=tuple(_links(text, starts, code)))
-
-
-def _structure(text: str) -> Iterator[tuple[Literal["heading", "code"], int, int, int, str]]:
-    """Yield headings and stretches of fenced code as (kind, start, end, level, title)."""
-    at = 0
     fence = ""
-    fence_start = 0
-    may_close = True
-    while found := _STRUCTURE.search(text, at):
-        at = max(found.end(), found.start() + 1)
-        mark = found["fence"]
+    fence_line = 0
+    in_comment = False
+    for number, line in enumerate(lines, start=1):
+        if in_comment:
+            in_comment = "-->" not in line
+            continue
+        if line[:1] not in _FIRST:
+            continue
+        found = _FENCE.match(line)
         if fence:
-            if mark and mark[0] == fence[0] and len(mark) >= len(fence) and not found["info"].strip():
-                yield "code", fence_start, found.end(), 0, ""
+            if (
+                found
+                and found["mark"][0] == fence[0]
+                and len(found["mark"]) >= len(fence)
+                and not found["info"].strip()
+            ):
+                code.append((fence_line, number))
                 fence = ""
-        elif mark:
-            if mark[0] == "~" or "`" not in found["info"]:
-                fence, fence_start = mark, found.start()
-        elif found["comment"]:
-            # Looked for once more only while there are any: a text full of openings must not be searched for each.
-            closing = text.find("-->", found.end()) if may_close else -1
-            may_close = closing >= 0
-            at = closing + 3 if may_close else at
-        elif found["hashes"]:
-            title = _CLOSING_HASHES.sub("", found["title"] or "").strip()
-            yield "heading", found.start(), found.end(), len(found["hashes"]), title
-        elif found["under"]:
-            title = _paragraph_above(text, found.start())
-            if title:
-                yield "heading", found.start(), found.end(), 1 if found["under"][0] == "=" else 2, title
+        elif found:
+            if found["mark"][0] == "~" or "`" not in found["info"]:
+                fence, fence_line = found["mark"], number
+        elif _COMMENT.match(line):
+            in_comment = "-->" not in line
+        elif len(headings) < MAX_HEADINGS:
+            heading = _heading(line, lines[number - 2] if number > 1 else "", number)
+            if heading:
+                headings.append(heading)
     if fence:
-        yield "code", fence_start, len(text), 0, ""
+        code.append((fence_line, len(lines)))
+    return headings, code
 
 
-def _paragraph_above(text: str, start: int) -> str:
-    """Return the line above *start* where an underline there makes it a heading, else the empty text."""
-    if start == 0:
-        return ""
-    begin = text.rfind("\n", 0, start - 1) + 1
-    line = text[begin : start - 1]
-    bare = line.strip()
-    if not bare or len(line) - len(line.lstrip()) > 3 or re.match(r"(?:[-*+>#|]|\d+[.)]\s|[=-]+$|`{3}|~{3}|<)", bare):
-        return ""
-    return bare
+def _heading(line: str, above: str, number: int) -> Heading | None:
+    """Return the heading that *line* is, or that it makes of the line *above* it."""
+    if found := _HEADING.match(line):
+        title = _CLOSING_HASHES.sub("", (found["title"] or "").rstrip()).strip()
+        return Heading(level=len(found["hashes"]), title=title, line=number)
+    if found := _UNDERLINE.match(line):
+        title = above.strip()
+        if title and len(above) - len(above.lstrip()) <= 3 and not _NO_PARAGRAPH.match(title):
+            return Heading(level=1 if found["mark"][0] == "=" else 2, title=title, line=number)
+    return None
 
 
-def _links(text: str, starts: list[int], code: list[tuple[int, int]]) -> Iterator[Link]:
-    code_starts = [start for start, _ in code]
-    count = 0
-    for found in _TARGETS.finditer(text):
-        kind: LinkKind
-        if wiki := found["wiki"]:
-            kind, target = "wiki", wiki.strip()
-        elif path := found["path"]:
-            kind, target = "path", path.rstrip(".")
-        else:
-            kind, target = "link", found["angle"] or found["bare"] or found["defined"]
-        inside = bisect.bisect_right(code_starts, found.start()) - 1
-        if inside >= 0 and found.start() < code[inside][1]:
+def _links(text: str, lines: list[str], code: list[tuple[int, int]]) -> list[Link]:
+    """Return the links in the order of the text; what each expression looks for, `in` rules out at once."""
+    found: list[tuple[int, LinkKind, str]] = []
+    taken: list[tuple[int, int]] = []  # stretches that are links already, and so no paths
+    if "](" in text:
+        for match in _INLINE.finditer(text):
+            found.append((match.start(), "link", match["angle"] or match["bare"]))
+            taken.append(match.span())
+    if "]:" in text:
+        for match in _DEFINITION.finditer(text):
+            found.append((match.start(), "link", match["target"]))
+            taken.append(match.span())
+    if "[[" in text:
+        for match in _WIKI.finditer(text):
+            found.append((match.start(), "wiki", match["name"].strip()))
+            taken.append(match.span())
+    if "/" in text:
+        found.extend((start, "path", path) for start, path in _paths(text, taken))
+    if not found:
+        return []
+    found.sort()
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    first_lines = [first for first, _ in code]
+    links: list[Link] = []
+    for start, kind, target in found:
+        line = bisect.bisect_right(ends, start) + 1
+        block = bisect.bisect_right(first_lines, line) - 1
+        if block >= 0 and line <= code[block][1]:
             if kind == "wiki":
-                continue
+                continue  # `[[ -f x ]]` is a test in a shell
             kind = "code"
         if kind != "wiki":
             target = _path_of(target)
         if target:
-            yield Link(target=target, kind=kind, line=bisect.bisect_right(starts, found.start()))
-            count += 1
-            if count >= MAX_LINKS:
-                return
+            links.append(Link(target=target, kind=kind, line=line))
+        if len(links) >= MAX_LINKS:
+            break
+    return links
+
+
+def _paths(text: str, taken: list[tuple[int, int]]) -> Iterator[tuple[int, str]]:
+    """Yield (offset, path) for what is written like a path, `a/b`, `../a`, `/a` or `~/a`, outside of *taken*."""
+    taken.sort()
+    starts = [start for start, _ in taken]
+    at = 0
+    while (slash := text.find("/", at)) >= 0:
+        tail = _PATH_TAIL.match(text, slash)
+        assert tail is not None
+        at = tail.end()
+        head = _PATH_HEAD.search(text[max(0, slash - _HEAD_CHARS) : slash])
+        start = slash - (len(head[0]) if head else 0)
+        before = text[start - 1 : start]
+        if before == ":" or (before == "<" and start == slash):
+            continue  # `https://…`, `</tag>`
+        index = bisect.bisect_right(starts, start) - 1
+        if index >= 0 and start < taken[index][1]:
+            continue
+        path = text[start:at].rstrip(".")
+        if len(path) > 1:
+            yield start, path
 
 
 def _path_of(target: str) -> str:
