@@ -1,0 +1,252 @@
+"""
+What is known of a skill's use, joined from every witness.
+
+Transcripts are the first witness: each event is evidence of one kind, at one time, in one session. Hermes is a second:
+it counts for itself in `.usage.json`. The two saw the same acts, so their counts are never added: the larger of both
+is shown (and `counted_by` says whose it is), and of their times the newest counts. A witness who saw less can thus
+never make a skill look older.
+
+An event names a skill, and where its library could not be worked out, only a name. Such an event is activity of every
+skill with that name: it may be one use shown twice, but never a skill retired because its use was put down to another
+(contract, promise 9). Names are compared by `fold_name`, since hosts spell them by folder, by header or by what was
+typed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillKey, SkillName, require_aware
+
+__all__ = [
+    "NO_USAGE",
+    "Activity",
+    "HostCounters",
+    "SkillUsage",
+    "UsageRow",
+    "fold_name",
+    "usage_by_skill",
+]
+
+
+_SEPARATORS = str.maketrans("_-/", "   ")
+
+
+def fold_name(name: str) -> str:
+    """
+    Return *name* without what the contract calls a difference only in case, spaces, `_` or Unicode form.
+
+    The result holds no `/`, not even where a look-alike of it folds to one.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "-".join(folded.translate(_SEPARATORS).split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRow:
+    """
+    Events of one kind of one session about one skill: how many, and the newest.
+
+    A store gives these by grouping its events; `UsageRow.of` makes one of a single event. *skill* is what the session
+    called it: a name, or a path within the library.
+    """
+
+    library: LibraryName | None
+    skill: SkillName
+    kind: EventKind
+    host: str
+    session_id: SessionId
+    count: int
+    newest_at: datetime
+
+    def __post_init__(self) -> None:
+        require_aware("newest_at", self.newest_at)
+        if self.count < 1:
+            raise ValueError(f"a row of usage counts at least one event: {self.count}")
+
+    @classmethod
+    def of(cls, event: Event) -> UsageRow:
+        """Return the row of this one *event*."""
+        return cls(
+            library=event.library,
+            skill=event.skill,
+            kind=event.kind,
+            host=event.host,
+            session_id=event.session_id,
+            count=1,
+            newest_at=event.at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCounters:
+    """What a host counted for itself (Hermes' `.usage.json`); *host* names it in explanations."""
+
+    host: str
+    use: int = 0
+    view: int = 0
+    patch: int = 0
+    last_used_at: datetime | None = None
+    last_viewed_at: datetime | None = None
+    last_patched_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("last_used_at", "last_viewed_at", "last_patched_at"):
+            require_aware(name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """The newest act of a kind: when, which, and who says so (`claude-code`, or `hermes' own counter`)."""
+
+    at: datetime
+    kind: EventKind
+    witness: str
+
+    @property
+    def _rank(self) -> tuple[datetime, bool, str]:
+        return (self.at, self.kind is EventKind.USE, self.witness)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillUsage:
+    """
+    All that is known of one skill's use.
+
+    Attributes:
+        use, view, patch, create, delete: Counts; of `use`, `view` and `patch` the larger of the transcripts' and the
+            host's own.
+        sessions: Distinct sessions with an event of any kind; *hosts* those sessions' hosts, sorted.
+        newest: Newest act of each kind that there is.
+        ever_used: There was a `use`, by anyone's word.
+        counted_by: Whose counts are shown: `transcripts`, or `host` where the host counted more of any kind.
+    """
+
+    use: int = 0
+    view: int = 0
+    patch: int = 0
+    create: int = 0
+    delete: int = 0
+    sessions: int = 0
+    hosts: tuple[str, ...] = ()
+    newest: Mapping[EventKind, Activity] = field(default_factory=dict)
+    ever_used: bool = False
+    counted_by: Literal["transcripts", "host"] = "transcripts"
+
+    @property
+    def last(self) -> Activity | None:
+        """The newest act of any kind; of two at one time, a use."""
+        return max(self.newest.values(), key=lambda activity: activity._rank, default=None)
+
+    @property
+    def last_at(self) -> datetime | None:
+        """When the newest act of any kind was."""
+        last = self.last
+        return last.at if last else None
+
+    def newest_at(self, kind: EventKind) -> datetime | None:
+        """When the newest act of *kind* was."""
+        activity = self.newest.get(kind)
+        return activity.at if activity else None
+
+
+NO_USAGE = SkillUsage()
+
+
+class _Tally:
+    """Grows while rows are read; becomes a `SkillUsage`."""
+
+    __slots__ = ("counts", "newest", "sessions")
+
+    def __init__(self) -> None:
+        self.counts: dict[EventKind, int] = dict.fromkeys(EventKind, 0)
+        self.newest: dict[EventKind, Activity] = {}
+        self.sessions: set[tuple[str, SessionId]] = set()
+
+    def add(self, row: UsageRow) -> None:
+        self.counts[row.kind] += row.count
+        self.sessions.add((row.host, row.session_id))
+        self.see(Activity(at=row.newest_at, kind=row.kind, witness=row.host))
+
+    def see(self, activity: Activity) -> None:
+        known = self.newest.get(activity.kind)
+        if known is None or activity._rank > known._rank:
+            self.newest[activity.kind] = activity
+
+    def join(self, counters: HostCounters | None) -> SkillUsage:
+        counted_by: Literal["transcripts", "host"] = "transcripts"
+        if counters is not None:
+            for kind, count, at in (
+                (EventKind.USE, counters.use, counters.last_used_at),
+                (EventKind.VIEW, counters.view, counters.last_viewed_at),
+                (EventKind.PATCH, counters.patch, counters.last_patched_at),
+            ):
+                if count > self.counts[kind]:
+                    self.counts[kind] = count
+                    counted_by = "host"
+                if at is not None:
+                    self.see(Activity(at=at, kind=kind, witness=f"{counters.host}' own counter"))
+        return SkillUsage(
+            use=self.counts[EventKind.USE],
+            view=self.counts[EventKind.VIEW],
+            patch=self.counts[EventKind.PATCH],
+            create=self.counts[EventKind.CREATE],
+            delete=self.counts[EventKind.DELETE],
+            sessions=len(self.sessions),
+            hosts=tuple(sorted({host for host, _ in self.sessions})),
+            newest=self.newest,
+            ever_used=self.counts[EventKind.USE] > 0 or EventKind.USE in self.newest,
+            counted_by=counted_by,
+        )
+
+
+def usage_by_skill(
+    keys: Iterable[SkillKey],
+    rows: Iterable[UsageRow],
+    counters: Mapping[SkillKey, HostCounters] | None = None,
+) -> dict[SkillKey, SkillUsage]:
+    """
+    Return the usage of each of *keys*, in their sorted order; one with no testimony has `NO_USAGE`'s values.
+
+    Args:
+        keys: All skills of all libraries, archived ones too.
+        rows: Events, grouped or not, in any order. A row with a library counts for that library's skills of the name;
+            one without counts for every library's. A name with a `/` counts for the skills whose path ends so, and
+            where none does, for those of its last part. What fits no key is left out: the skill is gone.
+        counters: What hosts counted for themselves, per skill.
+    """
+    ordered = sorted(set(keys))
+    by_name: dict[str, list[tuple[SkillKey, str]]] = defaultdict(list)
+    for key in ordered:
+        by_name[fold_name(key.name)].append((key, _fold_path(key.rel)))
+    tallies = {key: _Tally() for key in ordered}
+    found: dict[tuple[LibraryName | None, str], tuple[SkillKey, ...]] = {}
+    for row in rows:
+        asked = (row.library, row.skill)
+        if asked not in found:
+            found[asked] = _keys_of(row.library, row.skill, by_name)
+        for key in found[asked]:
+            tallies[key].add(row)
+    known = counters or {}
+    return {key: tally.join(known.get(key)) for key, tally in tallies.items()}
+
+
+def _fold_path(path: str) -> str:
+    return "/".join(fold_name(part) for part in path.split("/"))
+
+
+def _keys_of(
+    library: LibraryName | None, skill: str, by_name: Mapping[str, list[tuple[SkillKey, str]]]
+) -> tuple[SkillKey, ...]:
+    """Return the keys that a session may have meant by *skill*."""
+    path = _fold_path(skill)
+    namesakes = [
+        (key, rel) for key, rel in by_name.get(path.rpartition("/")[2], ()) if library is None or key.library == library
+    ]
+    exact = tuple(key for key, rel in namesakes if "/" in path and (rel == path or rel.endswith("/" + path)))
+    return exact or tuple(key for key, _ in namesakes)
