@@ -72,6 +72,7 @@ def explain_json(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
         "reason": verdict.reason,
         "warning": verdict.warning,
         "managed": facts.managed,
+        "edited": facts.edited,
         "next": next_json(verdict.next),
         "would": next_json(verdict.would),
         "history": [
@@ -111,6 +112,8 @@ def explain_text(facts: SkillFacts, verdict: Verdict, history: Sequence[StateCha
     lines.append(f"  Used: {_used(facts.usage)}")
     if isinstance(verdict.idle, Idle):
         lines.append(f"  Clock: {_clock(verdict.idle)}")
+    if facts.managed and facts.edited is not None:
+        lines.append(f"  Edited: {facts.edited}; changes of it are only proposed until you adopt it again")
     if verdict.warning is not None:
         lines.append(f"  Note: {verdict.warning}")
     lines.append(f"  Next: {_coming(verdict.next, verdict, mode)}")
@@ -187,6 +190,8 @@ def _ways(facts: SkillFacts, verdict: Verdict) -> list[str]:
     if facts.host_pinned:
         return ["To let it age: take the pin away in the host"]
     ways = [f"To keep it as it is: curatord pin {key}"]
+    if facts.edited is not None:
+        ways.append(f"To let it be changed again: curatord adopt {key}")
     if verdict.next.state is State.ARCHIVED or verdict.to is State.ARCHIVED:
         ways.append(f"To be warned instead: curatord importance {key} important")
     return ways

@@ -28,7 +28,7 @@ from datetime import datetime, timedelta
 from curatord.core.idle import SKEW
 from curatord.core.settings import GateSettings
 from curatord.core.values import require_aware
-from curatord.core.words import span, stamp
+from curatord.core.words import exact, stamp
 
 __all__ = [
     "CLOCK_SLACK",
@@ -178,7 +178,7 @@ def _first_run(facts: GateFacts, settings: GateSettings) -> Gate:
     if settings.first_run == "baseline":
         reason = (
             "no run has finished yet: the first one records and reports, "
-            f"the first change comes {span(settings.interval)} later"
+            f"the first change comes {exact(settings.interval)} later"
         )
         return Gate(name="first_run", open=True, reason=reason)
     return Gate(name="first_run", open=True, reason="no run has finished yet, and first_run is `run`")
@@ -189,7 +189,7 @@ def _interval(facts: GateFacts, settings: GateSettings, now: datetime) -> Gate:
     if last is None:
         return Gate(name="interval", open=True, reason="no run has finished yet")
     due_at = last + settings.interval
-    reason = f"the last whole run ended at {stamp(last)}, the interval is {span(settings.interval)}"
+    reason = f"the last whole run ended at {stamp(last)}, the interval is {exact(settings.interval)}"
     if now >= due_at:
         return Gate(name="interval", open=True, reason=reason)
     return Gate(name="interval", open=False, reason=reason, look_again_at=due_at)
@@ -212,7 +212,7 @@ def _min_idle(facts: GateFacts, settings: GateSettings, now: datetime) -> Gate:
     if overdue and settings.session_quiet < needed:
         needed, name = settings.session_quiet, "session_quiet (two intervals have gone by)"
     idle_at = facts.newest_work_at + needed
-    reason = f"the newest work was at {stamp(facts.newest_work_at)}, {name} is {span(needed)}"
+    reason = f"the newest work was at {stamp(facts.newest_work_at)}, {name} is {exact(needed)}"
     if now >= idle_at:
         return Gate(name="min_idle", open=True, reason=reason)
     if overdue_at is not None:
@@ -226,7 +226,7 @@ def _retry(facts: GateFacts, settings: GateSettings, now: datetime) -> Gate:
     wait = min(settings.interval, _FIRST_RETRY * 2 ** min(facts.failures - 1, 20))
     again_at = facts.last_failed_at + wait
     failed = "the last run failed" if facts.failures == 1 else f"the last {facts.failures} runs failed"
-    reason = f"{failed}, the newest at {stamp(facts.last_failed_at)}; the next try is {span(wait)} later"
+    reason = f"{failed}, the newest at {stamp(facts.last_failed_at)}; the next try is {exact(wait)} later"
     if now >= again_at:
         return Gate(name="retry", open=True, reason=reason)
     return Gate(name="retry", open=False, reason=reason, look_again_at=again_at)
@@ -282,16 +282,16 @@ def settled(times: SessionTimes, settings: GateSettings, now: datetime) -> Settl
     newest = max(signs)
     quiet_at = newest + settings.session_quiet
     if now >= quiet_at:
-        return Settled(reason=f"quiet since {stamp(newest)}, session_quiet is {span(settings.session_quiet)}")
+        return Settled(reason=f"quiet since {stamp(newest)}, session_quiet is {exact(settings.session_quiet)}")
     oldest = _plausible((times.oldest_unreviewed_at,), now)
-    reason = f"alive at {stamp(newest)}, session_quiet is {span(settings.session_quiet)}"
+    reason = f"alive at {stamp(newest)}, session_quiet is {exact(settings.session_quiet)}"
     if not oldest:
         return Unsettled(reason=reason, look_again_at=quiet_at)
     force_at = oldest[0] + settings.session_force
     if now >= force_at:
         reason = (
             f"endless: its oldest unreviewed record is of {stamp(oldest[0])}, "
-            f"session_force is {span(settings.session_force)}"
+            f"session_force is {exact(settings.session_force)}"
         )
         return Settled(reason=reason, forced=True)
     return Unsettled(reason=reason, look_again_at=min(quiet_at, force_at))

@@ -36,9 +36,9 @@ from curatord.core.skill_record import SkillRecord
 from curatord.core.states import Signal, after
 from curatord.core.usage import NO_USAGE, SkillUsage
 from curatord.core.values import Fingerprint, Importance, SkillKey, State
-from curatord.core.words import day, span
+from curatord.core.words import day, exact, span
 
-__all__ = ["Next", "Periods", "SkillFacts", "Verdict", "evidence_of", "judge"]
+__all__ = ["Next", "Periods", "SkillFacts", "Verdict", "birth_of", "evidence_of", "judge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,8 @@ class Verdict:
         rule: Number of the rule that matched (1 to 8), None where none did: then nothing was due.
         reason: Why, in words that a person can act on.
         next: What comes next, and when.
-        would: For a skill that could be handed over but was not: what would become of it if it were. None else.
+        would: For a skill that could be handed over but was not: what would come next if it were. None else.
+        would_be: The same in one word: the state that the next run would leave it in. None else.
         warning: Something a person should hear of though nothing happens.
         needs_yes: Why this change may only be proposed, whatever the mode; None else.
         fingerprint: Its content when it was decided.
@@ -162,6 +163,7 @@ class Verdict:
     next: Next
     managed: bool
     would: Next | None = None
+    would_be: State | None = None
     warning: str | None = None
     needs_yes: str | None = None
     fingerprint: Fingerprint | None = None
@@ -185,32 +187,41 @@ class _Finding:
     warning: str | None = None
 
 
+_SAME_SCAN = timedelta(seconds=1)  # both are the first scan's time, but may have been stored with other precision
+
 _BORN_FROM = {
     "ledger": "the host's ledger",
     "event": "the session that made it",
-    "file": "its newest file, at first sight",
+    "file": "its newest file at first sight",
     "seen": "first sight",
 }
 
 
-def evidence_of(facts: SkillFacts, clock: LibraryClock) -> tuple[Anchor, ...]:
+def birth_of(facts: SkillFacts, clock: LibraryClock) -> Anchor:
     """
-    Return all that idle may be counted from, in order of preference for equal times.
+    Return when a skill was born, and by what evidence.
 
-    A skill that appeared after the library's first scan is as old as its first sight, whatever its files say, and none
-    is younger than that: file times are copied, touched and set (bugs B021, B022).
+    A skill that appeared after the library's first scan is never older than its first sight, and file times make none
+    younger than that: they are copied, touched and set (bugs B021, B022). A ledger or an event may know of a later
+    birth, where a name was used again.
     """
+    record = facts.record
+    came_later = clock.first_scan_at is not None and record.first_seen_at - clock.first_scan_at > _SAME_SCAN
+    later = record.born_at > record.first_seen_at
+    if (came_later and not later) or (later and record.born_from in ("file", "seen")):
+        return Anchor(at=record.first_seen_at, what="its first sight")
+    return Anchor(at=record.born_at, what=f"its birth ({_BORN_FROM[record.born_from]})")
+
+
+def evidence_of(facts: SkillFacts, clock: LibraryClock) -> tuple[Anchor, ...]:
+    """Return all that idle may be counted from, in order of preference for equal times."""
     record = facts.record
     found: list[Anchor] = []
     if last := facts.usage.last:
         found.append(Anchor(at=last.at, what=f"its last {last.kind} ({last.witness})"))
     if record.restored_at is not None:
         found.append(Anchor(at=record.restored_at, what="its last restore or undo"))
-    came_later = clock.first_scan_at is not None and record.first_seen_at > clock.first_scan_at
-    if came_later or record.born_at > record.first_seen_at:
-        found.append(Anchor(at=record.first_seen_at, what="its first sight"))
-    else:
-        found.append(Anchor(at=record.born_at, what=f"its birth ({_BORN_FROM[record.born_from]})"))
+    found.append(birth_of(facts, clock))
     return tuple(found)
 
 
@@ -230,7 +241,7 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         raise ValueError(f"the clock of {clock.library!r} cannot time {facts.key}")
     idle = idle_since(evidence_of(facts, clock), clock, policy.away_after, now)
     record = facts.record
-    would: Next | None = None
+    if_managed: Verdict | None = None
     if record.state is State.ARCHIVED:
         finding = _archived(facts)
         coming = Next(state=None, at=None, condition=f"it stays archived until somebody says `restore {facts.key}`")
@@ -238,7 +249,7 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         finding = _Finding(signal=Signal.EXEMPT, rule=1, reason=f"unchanged: {exempt_by}")
         coming = Next(state=None, at=None, condition=f"nothing changes while {exempt_by.partition(':')[0]}")
         if facts.broken is None and facts.protected is None and record.missing_since is None:
-            would = judge(replace(facts, managed=True), clock, policy, now).next
+            if_managed = judge(replace(facts, managed=True), clock, policy, now)
     else:
         finding = _find(facts, idle, policy, now)
         coming = _next(facts, finding, idle, clock, policy, now)
@@ -253,7 +264,8 @@ def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now
         idle=idle,
         next=coming,
         managed=facts.managed,
-        would=would,
+        would=if_managed.next if if_managed else None,
+        would_be=if_managed.to if if_managed else None,
         warning=finding.warning,
         needs_yes=facts.edited if to is State.ARCHIVED and record.state is not State.ARCHIVED else None,
         fingerprint=record.seen_fingerprint,
@@ -302,17 +314,17 @@ def _find_by_age(facts: SkillFacts, idle: Idle, policy: LifecycleSettings, now: 
         return _Finding(
             signal=Signal.YOUNG,
             rule=5,
-            reason=f"never used yet; {counted}; never_used_grace is {span(periods.never_used_grace)}",
+            reason=f"never used yet; {counted}; never_used_grace is {exact(periods.never_used_grace)}",
         )
     stale_since = record.stale_since or record.state_since
     if record.state is State.STALE and idle.idle >= periods.archive_after:
-        due = f"{counted}; archive_after is {span(periods.archive_after)}"
+        due = f"{counted}; archive_after is {exact(periods.archive_after)}"
         if now - stale_since < policy.notice:
             return _Finding(
                 signal=Signal.IDLE,
                 rule=6,
                 reason=f"stays stale: {due}, but it has been stale only since {day(stale_since)}, "
-                f"and notice is {span(policy.notice)}",
+                f"and notice is {exact(policy.notice)}",
             )
         due = f"{due}, and it has been stale since {day(stale_since)}"
         spared = _spared(facts)
@@ -320,11 +332,11 @@ def _find_by_age(facts: SkillFacts, idle: Idle, policy: LifecycleSettings, now: 
             return _Finding(signal=Signal.LONG_IDLE, rule=6, reason=due)
         warning = f"{facts.key} would be archived ({due}); it stays, since {spared}"
         return _Finding(signal=Signal.SPARED, rule=6, reason=f"stays stale: {due}, but {spared}", warning=warning)
-    limit = f"stale_after is {span(periods.stale_after)}"
+    limit = f"stale_after is {exact(periods.stale_after)}"
     if idle.idle >= periods.stale_after:
         if record.state is State.ACTIVE:
             return _Finding(signal=Signal.IDLE, rule=7, reason=f"{counted}; {limit}")
-        limit = f"archive_after is {span(periods.archive_after)}"
+        limit = f"archive_after is {exact(periods.archive_after)}"
         return _Finding(signal=Signal.IDLE, rule=None, reason=f"stays stale: {counted}; {limit}")
     if record.state is State.STALE:
         return _Finding(signal=Signal.RECENT, rule=8, reason=f"active again: {counted}; {limit}")

@@ -15,21 +15,22 @@ typed.
 from __future__ import annotations
 
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillKey, SkillName, require_aware
+from curatord.core.values import Event, EventKind, LibraryName, SkillKey, SkillName, require_aware
 
 __all__ = [
     "NO_USAGE",
     "Activity",
+    "Heard",
     "HostCounters",
     "SkillUsage",
-    "UsageRow",
     "fold_name",
+    "heard_of",
     "usage_by_skill",
 ]
 
@@ -48,39 +49,53 @@ def fold_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageRow:
+class Heard:
     """
-    Events of one kind of one session about one skill: how many, and the newest.
+    What the transcripts say of one skill's name in one library, or in a library that nobody knows (None).
 
-    A store gives these by grouping its events; `UsageRow.of` makes one of a single event. *skill* is what the session
-    called it: a name, or a path within the library.
+    A store gives these by grouping its events; `heard_of` makes them of events.
+
+    Attributes:
+        skill: What the sessions called it: a name, or a path within the library.
+        counts: Events of each kind; kinds without any may be left out.
+        newest: Newest time of each kind that there is.
+        sessions: Distinct sessions; *hosts* are theirs, sorted.
     """
 
     library: LibraryName | None
     skill: SkillName
-    kind: EventKind
-    host: str
-    session_id: SessionId
-    count: int
-    newest_at: datetime
+    counts: Mapping[EventKind, int]
+    newest: Mapping[EventKind, datetime]
+    sessions: int
+    hosts: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        require_aware("newest_at", self.newest_at)
-        if self.count < 1:
-            raise ValueError(f"a row of usage counts at least one event: {self.count}")
+        for kind, at in self.newest.items():
+            require_aware(kind, at)
+        if any(count < 0 for count in self.counts.values()) or self.sessions < 0:
+            raise ValueError(f"negative counts of {self.skill!r}: {self.counts}, {self.sessions} sessions")
 
-    @classmethod
-    def of(cls, event: Event) -> UsageRow:
-        """Return the row of this one *event*."""
-        return cls(
-            library=event.library,
-            skill=event.skill,
-            kind=event.kind,
-            host=event.host,
-            session_id=event.session_id,
-            count=1,
-            newest_at=event.at,
+
+def heard_of(events: Iterable[Event]) -> list[Heard]:
+    """Return what *events*, in any order, say of each (library, skill), ordered by both."""
+    groups: dict[tuple[LibraryName | None, SkillName], list[Event]] = defaultdict(list)
+    for event in events:
+        groups[event.library, event.skill].append(event)
+    return [
+        Heard(
+            library=library,
+            skill=skill,
+            counts=Counter(event.kind for event in group),
+            newest={
+                kind: max(event.at for event in group if event.kind is kind)
+                for kind in EventKind
+                if any(event.kind is kind for event in group)
+            },
+            sessions=len({(event.host, event.session_id) for event in group}),
+            hosts=tuple(sorted({event.host for event in group})),
         )
+        for (library, skill), group in sorted(groups.items(), key=lambda item: (item[0][0] or "", item[0][1]))
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +117,7 @@ class HostCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """The newest act of a kind: when, which, and who says so (`claude-code`, or `hermes' own counter`)."""
+    """The newest act of a kind: when, which, and who says so (`claude-code`, `codex or pi`, `hermes' own counter`)."""
 
     at: datetime
     kind: EventKind
@@ -121,7 +136,8 @@ class SkillUsage:
     Attributes:
         use, view, patch, create, delete: Counts; of `use`, `view` and `patch` the larger of the transcripts' and the
             host's own.
-        sessions: Distinct sessions with an event of any kind; *hosts* those sessions' hosts, sorted.
+        sessions: Sessions with an event of any kind; one that named the skill with and without its library may count
+            twice. *hosts* are those sessions' hosts, sorted.
         newest: Newest act of each kind that there is.
         ever_used: There was a `use`, by anyone's word.
         counted_by: Whose counts are shown: `transcripts`, or `host` where the host counted more of any kind.
@@ -159,19 +175,23 @@ NO_USAGE = SkillUsage()
 
 
 class _Tally:
-    """Grows while rows are read; becomes a `SkillUsage`."""
+    """Grows while testimonies are read; becomes a `SkillUsage`."""
 
-    __slots__ = ("counts", "newest", "sessions")
+    __slots__ = ("counts", "hosts", "newest", "sessions")
 
     def __init__(self) -> None:
         self.counts: dict[EventKind, int] = dict.fromkeys(EventKind, 0)
         self.newest: dict[EventKind, Activity] = {}
-        self.sessions: set[tuple[str, SessionId]] = set()
+        self.sessions = 0
+        self.hosts: set[str] = set()
 
-    def add(self, row: UsageRow) -> None:
-        self.counts[row.kind] += row.count
-        self.sessions.add((row.host, row.session_id))
-        self.see(Activity(at=row.newest_at, kind=row.kind, witness=row.host))
+    def add(self, testimony: Heard) -> None:
+        for kind, count in testimony.counts.items():
+            self.counts[kind] += count
+        for kind, at in testimony.newest.items():
+            self.see(Activity(at=at, kind=kind, witness=" or ".join(testimony.hosts)))
+        self.sessions += testimony.sessions
+        self.hosts.update(testimony.hosts)
 
     def see(self, activity: Activity) -> None:
         known = self.newest.get(activity.kind)
@@ -197,8 +217,8 @@ class _Tally:
             patch=self.counts[EventKind.PATCH],
             create=self.counts[EventKind.CREATE],
             delete=self.counts[EventKind.DELETE],
-            sessions=len(self.sessions),
-            hosts=tuple(sorted({host for host, _ in self.sessions})),
+            sessions=self.sessions,
+            hosts=tuple(sorted(self.hosts)),
             newest=self.newest,
             ever_used=self.counts[EventKind.USE] > 0 or EventKind.USE in self.newest,
             counted_by=counted_by,
@@ -207,7 +227,7 @@ class _Tally:
 
 def usage_by_skill(
     keys: Iterable[SkillKey],
-    rows: Iterable[UsageRow],
+    heard: Iterable[Heard],
     counters: Mapping[SkillKey, HostCounters] | None = None,
 ) -> dict[SkillKey, SkillUsage]:
     """
@@ -215,9 +235,9 @@ def usage_by_skill(
 
     Args:
         keys: All skills of all libraries, archived ones too.
-        rows: Events, grouped or not, in any order. A row with a library counts for that library's skills of the name;
-            one without counts for every library's. A name with a `/` counts for the skills whose path ends so, and
-            where none does, for those of its last part. What fits no key is left out: the skill is gone.
+        heard: From the transcripts, in any order. A testimony with a library counts for that library's skills of the
+            name; one without counts for every library's. A name with a `/` counts for the skills whose path ends so,
+            and where none does, for those of its last part. What fits no key is left out: the skill is gone.
         counters: What hosts counted for themselves, per skill.
     """
     ordered = sorted(set(keys))
@@ -225,13 +245,9 @@ def usage_by_skill(
     for key in ordered:
         by_name[fold_name(key.name)].append((key, _fold_path(key.rel)))
     tallies = {key: _Tally() for key in ordered}
-    found: dict[tuple[LibraryName | None, str], tuple[SkillKey, ...]] = {}
-    for row in rows:
-        asked = (row.library, row.skill)
-        if asked not in found:
-            found[asked] = _keys_of(row.library, row.skill, by_name)
-        for key in found[asked]:
-            tallies[key].add(row)
+    for testimony in heard:
+        for key in _keys_of(testimony.library, testimony.skill, by_name):
+            tallies[key].add(testimony)
     known = counters or {}
     return {key: tally.join(known.get(key)) for key, tally in tallies.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["day", "days", "plural", "span", "stamp"]
+__all__ = ["day", "days", "exact", "plural", "span", "stamp"]
 
 _UNITS = ((timedelta(days=1), "day"), (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"))
 
@@ -27,6 +27,16 @@ def days(length: timedelta) -> float:
 def plural(count: int, noun: str) -> str:
     """Return `1 day`, `2 days`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def exact(length: timedelta) -> str:
+    """Return *length* in all its units down to seconds, for settings: `30 days`, `1 day 12 hours`, `0 seconds`."""
+    parts: list[str] = []
+    for unit, noun in (*_UNITS, (timedelta(seconds=1), "second")):
+        count, length = length // unit, length % unit
+        if count:
+            parts.append(plural(count, noun))
+    return " ".join(parts) or "0 seconds"
 
 
 def span(length: timedelta) -> str:

@@ -67,7 +67,7 @@ def test_json_has_the_keys_of_the_contract() -> None:
                 "run_id": "20260512-120000",
             },
         ],
-    } == {name: value[name] for name in value if name not in {"warning", "managed", "would", "clock"}}
+    } == {name: value[name] for name in value if name not in {"warning", "managed", "would", "clock", "edited"}}
 
 
 def test_json_says_null_where_nothing_can_be_told() -> None:
@@ -112,6 +112,8 @@ def test_a_person_reads_where_why_what_next_and_what_to_do() -> None:
         (a_skill(last=200, importance=Importance.CRITICAL), "curatord importance claude/csv-fix normal"),
         (a_skill(last=200, host_pinned=True), "To let it age: take the pin away in the host"),
         (a_skill(last=200, stale=50, edited="edited by hand"), "Next: proposed to be archived with the next run"),
+        (a_skill(last=1, edited="edited by hand"), "To let it be changed again: curatord adopt claude/csv-fix"),
+        (a_skill(last=1, edited="edited by hand"), "Edited: edited by hand; changes of it are only proposed"),
         (a_skill(last=None), "Used: never, as far as anybody saw."),
         (
             a_skill(last=9, state=State.ARCHIVED, archived_at=ago(20), state_since=ago(20)),

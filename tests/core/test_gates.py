@@ -131,6 +131,22 @@ def test_a_run_in_the_future_is_a_clock_set_back() -> None:
     assert any("the clock was set back" in reason for reason in answer.reasons)
 
 
+@pytest.mark.parametrize(
+    ("changes", "closed"),
+    [
+        ({"last_finished_at": NOW + timedelta(minutes=5)}, False),  # what a time server corrects
+        ({"last_finished_at": NOW + timedelta(minutes=5, seconds=1)}, True),
+        ({"failures": 1, "last_failed_at": NOW + HOUR}, True),  # a failed run was timed by this clock too
+        ({"failures": 1, "last_failed_at": NOW + HOUR, "last_finished_at": None}, True),
+        ({"newest_work_at": NOW + DAY}, False),  # other machines, other zones
+        ({"newest_work_at": NOW + DAY + timedelta(seconds=1)}, True),
+    ],
+)
+def test_the_clock_gate_at_its_borders(changes: dict[str, object], closed: bool) -> None:
+    """Our own times may be minutes ahead, those of transcripts a day."""
+    assert closed == ("clock" in closed_gates(due(facts(**changes), DEFAULTS, NOW)))
+
+
 def test_work_from_the_future_is_a_clock_set_back() -> None:
     """Transcripts that reach further than now: the clock gate says so."""
     assert "clock" in closed_gates(due(facts(newest_work_at=NOW + 30 * DAY), DEFAULTS, NOW))
@@ -211,6 +227,8 @@ def session(record: float | None = None, growth: float | None = None, oldest: fl
         (session(), False, False),
         (session(record=-3 * 24 * 60, growth=40), True, False),  # dated three days ahead: only growth is evidence
         (session(record=-3 * 24 * 60), False, False),
+        (session(record=-24 * 60, growth=40), False, False),  # a day ahead may be another zone
+        (session(record=40, growth=-3 * 24 * 60), True, False),  # our clock was ahead when it saw the growth
     ],
 )
 def test_a_session_is_settled_when_quiet_or_endless(times: SessionTimes, is_settled: bool, forced: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -167,6 +167,67 @@ def test_small_differences_between_clocks_are_no_doubt() -> None:
 
     assert 0.0 == idle_days(used(10.5), clock, 10)
     assert isinstance(idle_since(used(11.5), clock, WEEK, at(10)), IdleUnknown)
+
+
+@pytest.mark.parametrize(("ahead", "doubted"), [(1.0, False), (1.01, True)])
+def test_transcripts_that_reach_into_the_future_are_doubt(ahead: float, doubted: bool) -> None:
+    """Even for a skill whose own evidence is old: the library's clock and ours disagree by more than a day."""
+    idle = idle_since(used(5), a_clock(0, 10 + ahead), WEEK, at(10))
+
+    assert doubted == isinstance(idle, IdleUnknown)
+    if isinstance(idle, IdleUnknown):
+        assert "reach to 2026-01-12" in idle.reason
+
+
+@pytest.mark.parametrize(("days", "doubted"), [(180, False), (180.01, True)])
+def test_silence_of_half_a_year_is_doubt(days: float, doubted: bool) -> None:
+    """Up to `LEAP` it is an absence, beyond it nobody can tell an absence from a wrong clock."""
+    assert doubted == isinstance(idle_since(used(0), a_clock(0), WEEK, at(days)), IdleUnknown)
+
+
+def test_scheduled_runs_tell_the_clock_though_they_are_no_work() -> None:
+    """Nobody has worked for 200 days, but jobs ran until yesterday: an absence, and no doubt about the date."""
+    clock = replace(a_clock(0, 1), newest_evidence=at(200))
+
+    assert 8.0 == idle_days(used(0), clock, 201)
+
+
+def test_the_evidence_furthest_ahead_is_named() -> None:
+    """Of several times in the future the reason names the latest."""
+    evidence = (Anchor(at=at(13), what="its last use"), Anchor(at=at(30), what="its last restore or undo"))
+
+    idle = idle_since(evidence, a_clock(0, 10), WEEK, at(10))
+
+    assert isinstance(idle, IdleUnknown)
+    assert "its last restore or undo, 2026-01-31T00:00:00Z lies in the future" in idle.reason
+
+
+def test_what_is_reached_is_foretold_as_now() -> None:
+    """Exactly reached is reached, and so is what was passed, also while the clock stands still."""
+    clock = a_clock(0)
+    idle = idle_since(used(0), clock, WEEK, at(50))
+    assert isinstance(idle, Idle)
+
+    told = [forecast(idle, target * DAY, clock, WEEK, at(50)) for target in (6, 7)]
+
+    assert [(at(50), at(50))] * 2 == [(one.if_worked, one.if_away) for one in told]
+
+
+def test_without_any_work_a_forecast_stops_a_week_after_the_anchor() -> None:
+    """Where no work was ever seen the only stretch began at the anchor."""
+    clock = a_clock()
+    idle = idle_since(used(0), clock, WEEK, at(3))
+    assert isinstance(idle, Idle)
+
+    near, far = (forecast(idle, target * DAY, clock, WEEK, at(3)) for target in (7, 8))
+
+    assert (at(7), None) == (near.if_away, far.if_away)
+
+
+def test_a_clock_refuses_half_of_what_is_known_of_work() -> None:
+    """Oldest and newest work go together: with one alone the first stretch could not be told."""
+    with pytest.raises(ValueError, match="go together"):
+        LibraryClock(library=LibraryName("lib"), sources=1, newest_work=at(0))
 
 
 def test_a_doubt_of_others_is_passed_on_in_their_words() -> None:

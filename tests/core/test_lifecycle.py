@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from curatord.core.explain import next_json
 from curatord.core.idle import Idle, LibraryClock
-from curatord.core.lifecycle import SkillFacts, Verdict, judge
+from curatord.core.lifecycle import SkillFacts, Verdict, birth_of, judge
 from curatord.core.settings import LifecycleSettings
 from curatord.core.states import Signal
 from curatord.core.usage import Activity, SkillUsage
@@ -123,6 +123,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "counted_from": idle.counted_from if isinstance(idle, Idle) else None,
         "next": next_json(verdict.next),
         "would": next_json(verdict.would),
+        "would_be": verdict.would_be,
         "warning": verdict.warning,
         "needs_yes": verdict.needs_yes,
     }
@@ -197,6 +198,66 @@ def test_next_says_when_the_clock_would_stop() -> None:
     near, far = (judge(a_skill(last=last), a_clock(), POLICY, NOW).next for last in (26, 10))
 
     assert (NOW + 4 * DAY, None) == (near.at_if_away, far.at_if_away)
+
+
+def test_away_the_notice_still_has_to_pass() -> None:
+    """Idle is reached in 2 days before the clock stops, the notice in 6: archived in 6 whether anybody works or not."""
+    coming = judge(a_skill(last=88, stale=1), a_clock(), POLICY, NOW).next
+
+    assert (NOW + 6 * DAY, NOW + 6 * DAY) == (coming.at, coming.at_if_away)
+
+
+@pytest.mark.parametrize(("idle_days", "rule"), [(29.99, 5), (30, 7)])
+def test_the_grace_ends_when_it_is_reached(idle_days: float, rule: int) -> None:
+    """Never used for exactly never_used_grace is no grace any more."""
+    assert rule == judge(a_skill(first_seen_at=ago(idle_days)), a_clock(), POLICY, NOW).rule
+
+
+def test_an_archived_skill_is_offered_only_for_what_came_after() -> None:
+    """The event that archiving was decided on does not ask for it again; a later one does."""
+    archived = {"state": State.ARCHIVED, "state_since": ago(20), "archived_at": ago(20)}
+
+    asked = [judge(a_skill(last=last, **archived), a_clock(), POLICY, NOW).warning for last in (21, 20, 19)]
+
+    assert [True, True, False] == [warning is None for warning in asked]
+
+
+@pytest.mark.parametrize(
+    ("facts", "checked"),
+    [
+        (a_skill(last=1), True),
+        (a_skill(last=1, pinned=True), True),
+        (a_skill(last=1, managed=False), False),
+        (a_skill(last=1, broken="no header"), False),
+        (a_skill(last=1, state=State.ARCHIVED), False),
+        (a_skill(last=1, state=State.ARCHIVED, managed=False), False),
+    ],
+)
+def test_checked_are_live_skills_that_are_curatords_to_change(facts: SkillFacts, checked: bool) -> None:
+    """hermes.md, case 19: what was not handed over is not even checked."""
+    assert checked == judge(facts, a_clock(), POLICY, NOW).checked
+
+
+@pytest.mark.parametrize(
+    ("born_from", "born", "first_seen", "first_scan", "birth"),
+    [
+        ("file", 360, 300, 300, 360),  # there at the first scan: as old as its files say
+        ("file", 360, 5, 300, 5),  # appeared later: not older than its first sight
+        ("ledger", 360, 5, 300, 5),
+        ("file", 1, 100, 100, 100),  # touched: not younger either
+        ("ledger", 10, 100, 100, 10),  # the host made it anew under an old name
+        ("event", 10, 100, 300, 10),
+        ("seen", 50, 50, None, 50),
+        ("file", 360, 300, 300 + 0.5 / 86_400, 360),  # the first scan's time, stored to the millisecond and not
+        ("file", 360, 300, 300 + 2 / 86_400, 300),
+    ],
+)
+def test_birth(born_from: str, born: float, first_seen: float, first_scan: float | None, birth: float) -> None:
+    """Contract, section 6: born by ledger, event or file time, but never older than a sight that came late."""
+    facts = a_skill(born_at=ago(born), born_from=born_from, first_seen_at=ago(first_seen))
+    clock = a_clock(first_scan_at=None if first_scan is None else ago(first_scan))
+
+    assert ago(birth) == birth_of(facts, clock).at
 
 
 # What must hold for any facts.
@@ -334,7 +395,7 @@ def test_would_is_what_a_managed_skill_gets(facts: SkillFacts, clock: LibraryClo
     managed = judge(facts, clock, POLICY, NOW)
 
     if facts.record.state is not State.ARCHIVED:
-        assert managed.next == unmanaged.would
+        assert (managed.next, managed.to) == (unmanaged.would, unmanaged.would_be)
     assert unmanaged.state is unmanaged.to
 
 

@@ -13,7 +13,7 @@ from curatord.core.lifecycle import Verdict, judge
 from curatord.core.selection import cap_of, select
 from curatord.core.settings import ArchiveCap
 from curatord.core.values import Importance, LibraryName, Mode, State
-from tests.core.skill_facts import LIB, NOW, POLICY, a_clock, a_key, a_skill
+from tests.core.skill_facts import LIB, NOW, POLICY, a_clock, a_key, a_skill, ago
 
 OTHER = LibraryName("hermes")
 CLOCKS = {LIB: a_clock(), OTHER: a_clock(library=OTHER)}
@@ -111,6 +111,19 @@ def test_unmanaged_and_archived_skills_are_no_share() -> None:
     assert [3] == [held.cap for held in select([*due(4), *others], POLICY.max_archive, Mode.AUTO).held]
 
 
+@pytest.mark.parametrize(("managed", "held"), [(30, False), (29, True)])
+def test_the_share_is_of_live_managed_skills(managed: int, held: bool) -> None:
+    """Six due: of 30 live ones a fifth are six, of 29 five; archived ones raise nothing."""
+    gone = [
+        a_verdict(f"gone-{n}", last=1, state=State.ARCHIVED, state_since=ago(9), archived_at=ago(9)) for n in range(20)
+    ]
+
+    selection = select([*due(6), *fresh(managed - 6), *gone], POLICY.max_archive, Mode.AUTO)
+
+    assert held == bool(selection.held)
+    assert (0 if held else 6) == len(selection.apply)
+
+
 def test_warnings_reach_the_run() -> None:
     """An important skill that is due is named, and stays."""
     verdict = a_verdict("worth", last=200, stale=100, importance=Importance.IMPORTANT)
@@ -141,7 +154,9 @@ def test_no_run_archives_more_than_the_cap(
 
     gone = [v for v in selection.apply if v.to is State.ARCHIVED]
     waiting = len(selection.propose) + sum(len(held.due) for held in selection.held)
-    assert len(gone) <= cap_of(cap, archivings + others)
+    allowed = cap_of(cap, archivings + others)
+    assert (archivings if archivings <= allowed and mode is not Mode.REVIEW else 0) == len(gone)
+    assert (archivings > allowed) == bool(selection.held)
     assert archivings == len(gone) + waiting
     assert not gone or not waiting
     assert selection == select(shuffled, cap, mode)
