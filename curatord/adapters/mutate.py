@@ -54,7 +54,7 @@ from curatord.core.journal import (
     place_of,
     resolve,
 )
-from curatord.core.plan import Standing
+from curatord.core.plan import SkipCode, Standing
 from curatord.core.values import Importance, LibraryName, RelPath, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError
 from curatord.ports.mutator import (
@@ -153,6 +153,14 @@ class FileMutator:
                 return tuple(names_in(folder))
         except FileNotFoundError:
             return ()
+
+    def names_or_none(self, root: str, path: str) -> tuple[str, ...] | None:
+        """See `Mutator.names_or_none`."""
+        try:
+            with open_dir(root, path) as folder:
+                return tuple(names_in(folder))
+        except (FileNotFoundError, LinkError):
+            return None
 
     def image(self, place: Place) -> tuple[bytes, int] | None:
         """See `Mutator.image`."""
@@ -649,7 +657,7 @@ def _package_of(place: Place, entry: JournalEntry, site: Site) -> SkillKey | Non
     return None
 
 
-def _refused(key: SkillKey, code: str, what: str) -> RefusedError:
+def _refused(key: SkillKey, code: SkipCode, what: str) -> RefusedError:
     return RefusedError(f"{key}: {what}", key=key, code=code)
 
 

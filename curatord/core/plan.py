@@ -275,11 +275,17 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """It is done, synced, and in the journal as *entry*; *after* are the fingerprints of what stands now."""
+    """
+    It is done, synced, and recorded as *entry*.
+
+    *after* are the fingerprints of what was written, as it stands now. *note* is not empty where only our own second
+    record is still behind.
+    """
 
     action: Action | None
     entry: JournalEntry
     after: tuple[tuple[SkillKey, Fingerprint | None], ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
+from curatord.core.plan import SkipCode
 from curatord.core.values import LibraryName, SkillKey
 from curatord.errors import InputError
 
@@ -44,7 +45,7 @@ class EditedError(InputError):
 class RefusedError(InputError):
     """The writer itself will not touch *key*, whatever was decided elsewhere."""
 
-    def __init__(self, message: str, *, key: SkillKey, code: str, hint: str = "") -> None:
+    def __init__(self, message: str, *, key: SkillKey, code: SkipCode, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.key = key
         self.code = code
@@ -104,6 +105,10 @@ class Mutator(Protocol):
 
     def names(self, root: str, path: str = "") -> tuple[str, ...]:
         """Return the sorted names in a folder; empty where there is none."""
+        ...
+
+    def names_or_none(self, root: str, path: str) -> tuple[str, ...] | None:
+        """Return the sorted names in a folder; None where no folder stands there."""
         ...
 
     def image(self, place: Place) -> tuple[bytes, int] | None:

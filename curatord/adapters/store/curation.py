@@ -148,6 +148,11 @@ class SqliteCurationStore:
                 "INSERT OR IGNORE INTO action_targets (library, rel, seq) VALUES (?, ?, ?)",
                 [(key.library, key.rel, seq) for key in entry.targets],
             )
+            if entry.proposal is not None and entry.undoes is None:
+                db.execute(
+                    "UPDATE proposals SET status = 'approved', decided_at = ? WHERE id = ? AND status = 'pending'",
+                    (to_ms(entry.at), entry.proposal),
+                )
             if entry.undoes is not None:
                 db.execute(
                     "UPDATE actions SET status = 'undone', undone_by = ? WHERE action_id = ?",
@@ -222,8 +227,7 @@ class SqliteCurationStore:
         where, given = ("", ()) if library is None else ("WHERE library = ?", (library,))
         with self._reading() as db:
             rows = db.execute(
-                "SELECT library, rel, path, at, reason, action_id, absorbed_into, fingerprint FROM archive"
-                f" {where} ORDER BY at DESC, library, path",  # *where* is made above, of no input
+                f"{_SELECT_ARCHIVE} {where} ORDER BY at DESC, library, path",
                 given,
             ).fetchall()
         return tuple(
@@ -256,7 +260,8 @@ class SqliteCurationStore:
         with self._writing() as db:
             db.execute(
                 "INSERT INTO runs"
-                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome,"
+                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome,"
                 " finished_at = excluded.finished_at, duration_s = excluded.duration_s, summary = excluded.summary",
                 (
                     run.run_id, run.trigger, run.dry_run, run.mode, run.outcome, to_ms(run.started_at),
@@ -276,8 +281,7 @@ class SqliteCurationStore:
     def _runs(self, where: str, given: tuple[str, ...], limit: int | None) -> tuple[RunRow, ...]:
         with self._reading() as db:
             rows = db.execute(
-                "SELECT run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary FROM runs"
-                f" {where} ORDER BY started_at DESC, run_id DESC LIMIT ?",  # *where* is one of ours
+                f"{_SELECT_RUNS} {where} ORDER BY started_at DESC, run_id DESC LIMIT ?",
                 (*given, -1 if limit is None else limit),
             ).fetchall()
         return tuple(
@@ -358,8 +362,7 @@ class SqliteCurationStore:
     def _proposals(self, where: str, given: tuple[str, ...]) -> tuple[Proposal, ...]:
         with self._reading() as db:
             rows = db.execute(
-                "SELECT id, kind, library, targets, summary, reason, created_at, run_id, diff, actions, status,"
-                f" decided_at, decided_reason FROM proposals {where} ORDER BY created_at, id",  # *where* is one of ours
+                f"{_SELECT_PROPOSALS} {where} ORDER BY created_at, id",
                 given,
             ).fetchall()
         return tuple(map(_proposal, rows))
