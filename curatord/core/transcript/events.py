@@ -70,13 +70,15 @@ class SessionKind(enum.StrEnum):
 
     def stronger(self, other: SessionKind) -> SessionKind:
         """Return the one of the two that stands later in the list."""
-        order = list(SessionKind)
-        return max(self, other, key=order.index)
+        return self if _RANK[self] >= _RANK[other] else other
 
     @property
     def counts(self) -> bool:
         """Whether its turns and events count at all."""
         return self not in (SessionKind.REVIEWER, SessionKind.OWN)
+
+
+_RANK = {kind: rank for rank, kind in enumerate(SessionKind)}
 
 
 @dataclass(slots=True, kw_only=True)
