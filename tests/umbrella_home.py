@@ -22,6 +22,7 @@ from curatord.adapters.prompts import PromptFiles
 from curatord.adapters.store import Database, open_database
 from curatord.adapters.store.answers import StoredAnswers
 from curatord.adapters.store.curation import SqliteCurationStore
+from curatord.core.header import Fault
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot
 from curatord.core.lifecycle import SkillFacts
@@ -74,6 +75,7 @@ class UmbrellaHome:
     database: Database | None = None
     clock: HandClock = field(default_factory=lambda: HandClock(NOW))
     endpoint_memory: Memory = field(default_factory=Memory)
+    readings: MemoryCache = field(default_factory=MemoryCache)
 
     def __post_init__(self) -> None:
         self.state.mkdir(parents=True, exist_ok=True)
@@ -123,7 +125,7 @@ class UmbrellaHome:
         """Return the reader of the library."""
         return DiskLibrary(
             LibrarySettings(name=LIB, path=str(self.root), layout=self.layout, archive=str(self.archive), manage="all"),
-            MemoryCache(),
+            self.readings,
         )
 
     def snapshot(self) -> LibrarySnapshot:
@@ -185,17 +187,23 @@ class UmbrellaHome:
 
     def look(self, skill: SkillKey) -> Standing:
         """Read one skill from disk."""
-        found = self.snapshot().by_key.get(skill)
-        if found is None:
-            return Standing(key=skill, there=(self.root / skill.rel).exists(), managed=True)
+        path = self.root / skill.rel
+        if self.layout == "flat" and not path.exists():
+            path = self.root / f"{skill.rel}.md"
+        managed = skill.name not in self.unmanaged
+        why = "" if managed else "it was not handed over"
+        if not path.exists():
+            return Standing(key=skill, there=False, managed=managed, why=why)
+        package = PackedPackages().read_at(skill, str(path))
+        text = package.text
         return Standing(
             key=skill,
             there=True,
-            managed=found.name not in self.unmanaged,
-            why="" if found.name not in self.unmanaged else "it was not handed over",
-            fingerprint=found.fingerprint,
-            broken=found.broken,
-            pinned=found.name in self.pinned,
+            managed=managed,
+            why=why,
+            fingerprint=package.fingerprint,
+            broken=str(text) if isinstance(text, Fault) else None,
+            pinned=skill.name in self.pinned,
         )
 
     def open(self) -> Database:

@@ -147,7 +147,7 @@ def _dead(package: Packed, file: PackedFile) -> list[str]:
         return []
     text = file.data.decode("utf-8", "replace")
     found = []
-    for reference in find_references(text):
+    for reference in find_references(text, mentions=False):
         path = is_relative(reference)
         if path is None:
             continue

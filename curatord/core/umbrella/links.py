@@ -34,10 +34,19 @@ _DEFINITION = re.compile(
 )
 _ATTRIBUTE = re.compile(r"\b(?:src|href)=(?P<q>[\"'])(?P<bare>[^\"'\n<>]{1,1024})(?P=q)")
 _WIKI = re.compile(r"\[\[(?P<bare>[^\]\[|#\n]{1,200})")
-_MENTION = re.compile(r"[\w.@+~\-][\w.@+~/\-]{0,400}|/[\w.@+~\-][\w.@+~/\-]{0,400}")
+# A word with a slash in it, and a word that ends like a file name; both begin where a word begins.
+_SLASHED = re.compile(r"(?<![\w.@+~\-])[\w.@+~\-]*/[\w.@+~/\-]{0,400}")
+_BARE = re.compile(r"(?<![\w.@+~/\-])[\w@+~\-][\w.@+~\-]{0,200}\.\w{1,12}(?![\w/])")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 Kind = Literal["link", "mention", "wiki"]
+
+_LINKS: tuple[tuple[str, re.Pattern[str], Kind], ...] = (
+    ("](", _INLINE, "link"),
+    ("]:", _DEFINITION, "link"),
+    ("=", _ATTRIBUTE, "link"),
+    ("[[", _WIKI, "wiki"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +91,10 @@ class Ground:
     roots: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     _folders: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _direct: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self._direct.update(map(posixpath.dirname, self.files))
         for place in self.files:
             while place := posixpath.dirname(place):
                 if place in self._folders:
@@ -99,6 +110,10 @@ class Ground:
             if above in self.packages:
                 return above not in self._folders
         return False
+
+    def has_loose_files(self, *folders: str) -> bool:
+        """Return whether a known file stands directly in one of *folders*, so that its bare name may mean it."""
+        return not self._direct.isdisjoint(folders)
 
     def now_at(self, place: str) -> Moved:
         """Return where what stood at *place* stands now; the same place where it did not move."""
@@ -133,36 +148,44 @@ class Edit:
     after: str
 
 
-def find_references(text: str) -> list[Reference]:
-    """Return what may be a reference, in the order of the text, none overlapping; some thousand at most."""
+def find_references(text: str, *, mentions: bool = True, bare: bool = True) -> list[Reference]:
+    """
+    Return what may be a reference, in the order of the text, none overlapping; some thousand at most.
+
+    *mentions* False: only what Markdown itself calls a link. *bare* False: no words without a slash.
+    """
     found: list[Reference] = []
     taken: list[tuple[int, int]] = []
-    for pattern, kind in ((_INLINE, "link"), (_DEFINITION, "link"), (_ATTRIBUTE, "link"), (_WIKI, "wiki")):
+    for mark, pattern, kind in _LINKS:
+        if mark not in text:
+            continue
         for match in pattern.finditer(text):
-            group = "angle" if "angle" in pattern.groupindex and match["angle"] is not None else "bare"
-            start, end = match.span(group)
-            found.append(Reference(start=start, end=end, raw=match[group], kind=kind, angle=group == "angle"))  # type: ignore[arg-type]
-            taken.append((match.start(), match.end()))
-    taken.sort()
-    starts = [start for start, _ in taken]
-    if "/" in text or "." in text:
-        for match in _MENTION.finditer(text):
-            start, end = match.span()
-            raw = match[0].rstrip(".")
-            end = start + len(raw)
-            before = text[max(0, start - 1) : start]
-            if not raw or ("/" not in raw and "." not in raw) or (before == ":" and raw.startswith("/")):
-                continue
-            index = bisect.bisect_right(starts, start) - 1
-            if index >= 0 and start < taken[index][1]:
-                continue
-            if before == "<" and raw.startswith("/"):
-                continue  # `</tag>`
-            found.append(Reference(start=start, end=end, raw=raw, kind="mention"))
-            if len(found) >= MAX_REFERENCES:
-                break
+            angle = "angle" in pattern.groupindex and match["angle"] is not None
+            start, end = match.span("angle" if angle else "bare")
+            found.append(Reference(start=start, end=end, raw=text[start:end], kind=kind, angle=angle))
+            taken.append(match.span())
+    if mentions and "/" in text:
+        _add_mentions(text, _SLASHED, taken, found)
+    if mentions and bare and "." in text:
+        _add_mentions(text, _BARE, taken, found)
     found.sort(key=lambda one: one.start)
     return found[:MAX_REFERENCES]
+
+
+def _add_mentions(text: str, pattern: re.Pattern[str], taken: list[tuple[int, int]], found: list[Reference]) -> None:
+    taken.sort()
+    starts = [start for start, _ in taken]
+    for match in pattern.finditer(text):
+        start = match.start()
+        raw = match[0].rstrip(".")
+        index = bisect.bisect_right(starts, start) - 1
+        if len(raw) < 2 or (index >= 0 and start < taken[index][1]):
+            continue
+        if raw[0] == "/" and text[start - 1 : start] in (":", "<") and start > 0:
+            continue  # `https://…`, `</tag>`
+        found.append(Reference(start=start, end=start + len(raw), raw=raw, kind="mention"))
+        if len(found) >= 2 * MAX_REFERENCES:
+            return
 
 
 def relocate(
@@ -186,7 +209,8 @@ def relocate(
     edits: list[Edit] = []
     pieces: list[str] = []
     at = 0
-    for reference in find_references(text):
+    bare = ground.has_loose_files(posixpath.dirname(old), old_root)
+    for reference in find_references(text, bare=bare):
         if not shift(reference.start):
             continue
         after = _rewritten(reference, text, ground, old, new, old_root, new_root)

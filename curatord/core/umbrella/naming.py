@@ -152,7 +152,7 @@ def _without_links(text: str) -> str:
     """Return *text* in which links that are no URLs are their own words."""
     pieces: list[str] = []
     at = 0
-    for reference in find_references(text):
+    for reference in find_references(text, mentions=False):
         if reference.kind != "link" or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", reference.raw):
             continue
         begin = text.rfind("](", at, reference.start)
