@@ -127,7 +127,7 @@ class Asker:
                 assert isinstance(reply, SurveyReply), "the wire has typed it"
                 surveyed = read(reply, part)
                 if reply.clusters and not surveyed.clusters:
-                    return "; ".join(surveyed.violations)
+                    return "; ".join((*surveyed.violations, *surveyed.notes))
                 return None
 
             return one

@@ -45,13 +45,14 @@ __all__ = ["Planner", "Round"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What one round came to."""
+    """What one round came to: *violations* cost a cluster each, *notes* are what was mended or left out."""
 
     shown: int
     clusters: int
     questions: int
     taken_in: int
     violations: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return what `run.json` holds of it."""
@@ -61,6 +62,7 @@ class Round:
             "questions": self.questions,
             "taken_in": self.taken_in,
             "violations": list(self.violations),
+            "notes": list(self.notes),
         }
 
 
@@ -267,6 +269,7 @@ class Planner:
                 questions=questions,
                 taken_in=taken_in,
                 violations=tuple(self._bad),
+                notes=surveyed.notes,
             )
         )
         self._bad = []

@@ -102,8 +102,16 @@ def _told(package: Packed) -> tuple[set[str], set[str]]:
         if is_text(file.path) or file.path == package.entry:
             its = split_lines(file.data.decode("utf-8", "surrogateescape"))
             lines.update(map(_plain, its))
-            blocks.update(_block(its[first : last + 1]) for first, last in structure(its).blocks)
+            blocks.update(_block(its[first : last + 1]) for first, last in _blocks(its))
     return lines, blocks
+
+
+def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the code blocks of a text behind its header; what looks like a fence in a header is none."""
+    start = 0
+    if lines and _is_fence(lines[0]):
+        start = next((place + 1 for place, line in enumerate(lines[1:], start=1) if _is_fence(line)), 0)
+    return [(first + start, last + start) for first, last in structure(lines[start:]).blocks]
 
 
 def _plain(line: str) -> str:
@@ -132,10 +140,10 @@ def _member(
             found += 1
         else:
             missing.append(f"line {number + 1} of {member.entry}: {line.strip()[:120]}")
-    ranges = structure(its).blocks
+    ranges = _blocks(its)
     found_blocks = 0
     for first, last in ranges:
-        forms = {_closed(its[first : last + 1]), _closed(moved[first : last + 1]), _block(its[first : last + 1])}
+        forms = {form(text[first : last + 1]) for form in (_block, _closed) for text in (its, moved)}
         if forms & blocks:
             found_blocks += 1
         else:

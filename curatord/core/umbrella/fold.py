@@ -319,6 +319,8 @@ def _title(member: Taken) -> str:
     plain = one_line(member.title).lstrip("# ").strip()
     if not plain:
         plain = member.key.name.replace("-", " ").replace("_", " ").strip().capitalize()
+    # No markup in a heading: its anchor is made of its words, and a link in it would lead nowhere.
+    plain = plain.translate({ord("["): "(", ord("]"): ")", ord("<"): "‹", ord(">"): "›"})
     return plain[:TITLE_CHARS].rstrip() or member.key.name
 
 
@@ -642,8 +644,7 @@ def _target(text: _Text, spare: Sequence[SkillKey]) -> str:
 
 def _row(text: _Text, target: str, *, full: bool = False) -> str:
     """Return a member's row of the index: where it is, what it was called, when to use it."""
-    title = text.title.replace("[", "(").replace("]", ")").replace("<", "‹")
-    shown = f"[{title}]({target})" if target else title
+    shown = f"[{text.title}]({target})" if target else text.title
     told = one_line(text.skill.description).replace("<", "&lt;")
     if not full and len(told) > ROW_CHARS:
         told = told[:ROW_CHARS].rsplit(" ", 1)[0].rstrip(",;: ") + " …"

@@ -64,13 +64,14 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     An answered survey, as it is remembered.
 
     *rows* are the digests of what was shown, by path within the library; *leave* holds what was said of skills that
-    should stay, *violations* what was said and cannot be.
+    should stay, *violations* why clusters fell, *notes* what was mended or left out of those that did not.
     """
 
     rows: dict[str, str]
     clusters: tuple[Cluster, ...]
     leave: dict[str, str] = {}  # msgspec copies it
     violations: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +184,7 @@ def read_survey(
     """
     by_label = {card.label: card for card in part.cards}
     bad: list[str] = []
+    notes: list[str] = []
     heads = {cluster.umbrella for cluster in reply.clusters if cluster.umbrella in by_label}
     used: dict[SkillKey, str] = {}
     found: list[Cluster] = []
@@ -201,7 +203,7 @@ def read_survey(
                 continue
             name = free_name(mended, taken)
             if name != cluster.umbrella:
-                bad.append(f"{where}: called `{name}`, since that name is taken or not valid")
+                notes.append(f"{where}: called `{name}`, since that name is taken or not valid")
         if head is not None and head.key in used:
             bad.append(f"{where}: {head.label} is in {used[head.key]} already")
             continue
@@ -211,15 +213,15 @@ def read_survey(
         for label in cluster.members:
             card = by_label.get(label)
             if card is None:
-                bad.append(f"{where}: {label[:80]!r} was not shown")
+                notes.append(f"{where}: {label[:80]!r} was not shown")
             elif card is head:
-                bad.append(f"{where}: {label} would go into itself")
+                notes.append(f"{where}: {label} would go into itself")
             elif label in heads:
-                bad.append(f"{where}: {label} is an umbrella of another cluster")
+                notes.append(f"{where}: {label} is an umbrella of another cluster")
             elif card.made_now:
-                bad.append(f"{where}: {label} is an umbrella of this run, which may only gain members")
+                notes.append(f"{where}: {label} is an umbrella of this run, which may only gain members")
             elif card.key in used:
-                bad.append(f"{where}: {label} is in {used[card.key]} already")
+                notes.append(f"{where}: {label} is in {used[card.key]} already")
             else:
                 used[card.key] = where
                 members.append(card.key.rel)
@@ -243,7 +245,9 @@ def read_survey(
         for row in reply.leave
         if row.name in by_label and by_label[row.name].key not in used
     }
-    return Surveyed(rows=rows_key(part.cards), clusters=tuple(found), leave=leave, violations=tuple(bad))
+    return Surveyed(
+        rows=rows_key(part.cards), clusters=tuple(found), leave=leave, violations=tuple(bad), notes=tuple(notes)
+    )
 
 
 def _why_no_umbrella(why: str | None) -> str:
@@ -304,8 +308,10 @@ def combined(rows: Mapping[str, str], old: Surveyed, answers: Sequence[Surveyed]
         rel for cluster in clusters for rel in (*cluster.members, *([cluster.umbrella] if cluster.existing else []))
     }
     violations: list[str] = []
+    notes: list[str] = []
     for answer in answers:
         violations += answer.violations
+        notes += answer.notes
         leave |= {rel: why for rel, why in answer.leave.items() if rel in fresh}
         for cluster in answer.clusters:
             everyone = [*cluster.members, *([cluster.umbrella] if cluster.existing else [])]
@@ -344,6 +350,7 @@ def combined(rows: Mapping[str, str], old: Surveyed, answers: Sequence[Surveyed]
         clusters=tuple(distinct),
         leave={rel: why for rel, why in leave.items() if rel not in taken_up},
         violations=tuple(violations),
+        notes=tuple(notes),
     )
 
 
