@@ -273,6 +273,8 @@ class UmbrellaHome:
         consultation = model if isinstance(model, Consultation) or model is None else self.consultation(model)
         applier = self.applier()
         applier.recover(now=NOW)
+        case = self.case(prune_room=prune_room)
+        applier.store.put_skills(facts.record for facts in case.facts.values())
         return UmbrellaPass(
             settings=replace(UmbrellaSettings(), **settings),
             mode=mode,
@@ -283,4 +285,4 @@ class UmbrellaHome:
             consultation=consultation,
             applier=None if dry_run else applier,
             stop=stop,
-        ).run([self.case(prune_room=prune_room)], now=NOW, run_id=RunId(run_id))
+        ).run([case], now=NOW, run_id=RunId(run_id))

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime
 from json import dumps
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -46,6 +46,9 @@ class StoppedHere(Exception):  # noqa: N818  # it never leaves the pass
     """We were asked to stop between two calls."""
 
 
+_End: TypeAlias = EndpointError | BudgetExhaustedError | StoppedHere | StoppedError
+
+
 @dataclass(slots=True, kw_only=True)
 class Asker:
     """
@@ -70,6 +73,7 @@ class Asker:
     stop: Callable[[], bool] = lambda: False
     asked: int = 0
     remembered: int = 0
+    ended: _End | None = None
     _room: int = field(init=False)
     _output: int = field(init=False)
     _model: str = field(init=False)
@@ -123,10 +127,14 @@ class Asker:
         """
 
         def check(part: Part) -> Callable[[Reply], str | None]:
+            asked_again: list[bool] = []
+
             def one(reply: Reply) -> str | None:
                 assert isinstance(reply, SurveyReply), "the wire has typed it"
                 surveyed = read(reply, part)
-                if reply.clusters and not surveyed.clusters:
+                if reply.clusters and not surveyed.clusters and not asked_again:
+                    # A second answer of that kind is taken for what it says: nothing that could be done.
+                    asked_again.append(True)
                     return "; ".join((*surveyed.violations, *surveyed.notes))
                 return None
 
@@ -145,9 +153,11 @@ class Asker:
             results[place] = surveyed
             self.keep_survey(surveyed)
 
-        self._ask(
+        end = self._ask(
             [(self._survey_question(parts[place]), check(parts[place])) for place in open_ones], SurveyReply, took
         )
+        if end is not None:
+            raise end
         return [result for result in results if result is not None]
 
     def _survey_question(self, part: Part) -> Question:
@@ -173,8 +183,12 @@ class Asker:
 
     def merges(
         self, questions: Sequence[MergeQuestion], check: Callable[[MergeReply, MergeQuestion], str | None]
-    ) -> list[MergeReply | ModelError]:
-        """Return for each of *questions* the answer, or why there is none; raises as `surveys`."""
+    ) -> list[MergeReply | ModelError | None]:
+        """
+        Return for each of *questions* the answer, or why there is none; None: asking ended before it.
+
+        What ended it is in *ended*, for the caller to raise once it has made use of what came before.
+        """
         scope = "\0".join((VERSION, "merge", self.library, self._model, self.merge_prompt.sha256, str(self.bodies)))
         keys = [question_key(scope, merge_data(self.library, question)) for question in questions]
         results: list[MergeReply | ModelError | None] = []
@@ -197,12 +211,12 @@ class Asker:
             if not isinstance(reply, ModelError):
                 self.memory.keep(keys[place], scope, msgspec.json.encode(reply), now=self.now)
 
-        self._ask(
+        self.ended = self._ask(
             [(self._merge_question(questions[place]), checked(questions[place])) for place in open_ones],
             MergeReply,
             took,
         )
-        return [result for result in results if result is not None]
+        return results
 
     def _merge_question(self, question: MergeQuestion) -> Question:
         return Question(
@@ -226,11 +240,13 @@ class Asker:
         questions: Sequence[tuple[Question, Callable[[Reply], str | None]]],
         kind: type[_ReplyT],
         took: Callable[[int, _ReplyT | ModelError], None],
-    ) -> None:
-        """Put *questions* to the model, several at a time, and hand over each answer as it comes, in this thread."""
-        if not questions:
-            return
-        ends: list[ModelError | StoppedHere | StoppedError] = []
+    ) -> _End | None:
+        """
+        Put *questions* to the model, several at a time, and hand over each answer as it comes, in this thread.
+
+        Returns what ended it before all were answered, if anything did.
+        """
+        ends: list[_End] = []
 
         def one(question: Question, check: Callable[[Reply], str | None]) -> Reply:
             if ends:
@@ -239,6 +255,8 @@ class Asker:
                 raise StoppedHere
             return self.consultation.ask(question, check).value
 
+        if not questions:
+            return None
         with ThreadPoolExecutor(max_workers=self.consultation.workers, thread_name_prefix="umbrella") as pool:
             numbers: dict[Future[Reply], int] = {
                 pool.submit(one, question, check): number for number, (question, check) in enumerate(questions)
@@ -256,11 +274,10 @@ class Asker:
                 self.asked += 1
                 assert isinstance(reply, kind), "the wire has typed it"
                 took(numbers[future], reply)
-        if ends:
-            raise min(ends, key=_gravest)
+        return min(ends, key=_gravest, default=None)
 
 
-def _gravest(error: ModelError | StoppedHere | StoppedError) -> int:
+def _gravest(error: _End) -> int:
     return 0 if isinstance(error, StoppedHere | StoppedError) else 1 if isinstance(error, EndpointError) else 2
 
 

@@ -260,11 +260,21 @@ class Planner:
             questions += len(wave)
             self._wave(wave)
             self._replay()
+            if self.asker is not None and self.asker.ended is not None:
+                self._measure(index)
+                self._end_round(len(cards), clusters, questions, before, surveyed)
+                raise self.asker.ended
         self._measure(index)
+        return self._end_round(len(cards), clusters, questions, before, surveyed)
+
+    def _end_round(
+        self, shown: int, clusters: Sequence[Cluster], questions: int, before: int, surveyed: Surveyed
+    ) -> int:
+        """Put the round into the record and return how many skills it took in."""
         taken_in = len(self.shelf.homes) - before
         self.rounds.append(
             Round(
-                shown=len(cards),
+                shown=shown,
                 clusters=len(clusters),
                 questions=questions,
                 taken_in=taken_in,
@@ -349,6 +359,9 @@ class Planner:
         answers = asker.merges(questions, check)
         for work, question, answer in zip(wave, questions, answers, strict=True):
             where = f"umbrella `{question.label}`"
+            if answer is None:
+                self._fell(question, "asking ended before it was asked about")
+                continue
             if isinstance(answer, ModelError):
                 self._bad.append(f"{where}: no usable answer: {answer}")
                 self._fell(question, f"no usable answer about it: {answer}")
