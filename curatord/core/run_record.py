@@ -180,6 +180,8 @@ class RunRecord:
     failed: tuple[FailedRow, ...] = ()
     references: tuple[ReferenceRow, ...] = ()
     advice: tuple[Mapping[str, Any], ...] = ()
+    merges: tuple[Mapping[str, Any], ...] = ()
+    left: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[Mapping[str, Any], ...] = ()
     llm: Mapping[str, Any] | None = None
     library_cost: Mapping[str, Any] | None = None
@@ -254,6 +256,8 @@ def to_json(record: RunRecord) -> dict[str, Any]:
         "failed": [{"action": row.action, "error": row.error} for row in record.failed],
         "references": [{"file": row.file, "before": row.before, "after": row.after} for row in record.references],
         "advice": [dict(row) for row in record.advice],
+        "merges": [dict(row) for row in record.merges],
+        "left": [dict(row) for row in record.left],
         "problems": [dict(row) for row in record.problems],
         "llm": dict(record.llm) if record.llm is not None else dict(_NO_LLM),
         "library_cost": dict(record.library_cost) if record.library_cost is not None else None,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from curatord.core.curation import RunRow
 from curatord.core.gates import Closed, Gate, Open
@@ -45,7 +45,7 @@ from curatord.core.run_record import (
     to_json,
     to_report,
 )
-from curatord.core.selection import Selection, select
+from curatord.core.selection import Selection, cap_of, select
 from curatord.core.settings import Config
 from curatord.core.small_facts import RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
@@ -55,6 +55,10 @@ from curatord.passes.look import Look, Looker
 from curatord.passes.proposals import archive_of, ask, proposals_of
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
+
+if TYPE_CHECKING:
+    from curatord.passes.umbrella import UmbrellaResult
+    from curatord.passes.umbrella_shelf import LibraryCase
 
 __all__ = ["Curation", "RunOrder"]
 
@@ -95,6 +99,24 @@ class Folders(Protocol):
 
     def prune(self, keep: int, *, spare: Sequence[RunId] = ()) -> list[RunId]:
         """Remove the oldest beyond *keep*."""
+        ...
+
+
+class Merger(Protocol):
+    """Merges narrow skills into umbrellas; says of itself what it may do (a dry run's cannot change anything)."""
+
+    def __call__(
+        self,
+        cases: Sequence[LibraryCase],
+        *,
+        now: datetime,
+        run_id: RunId,
+        dry_run: bool,
+        llm: bool,
+        by_hand: bool,
+        stop: Callable[[], bool],
+    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
+        """Return what the pass came to, and the `llm` part of `run.json` where a model was to be asked."""
         ...
 
 
@@ -141,6 +163,7 @@ class Curation:
         looker: Looks at libraries and records.
         gates: Says whether a run may begin.
         applier: Carries actions out.
+        merger: Does the umbrella pass.
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
         calls_per_day: Model calls a day of a library's sources, None where none were seen.
@@ -155,6 +178,7 @@ class Curation:
     looker: Looker
     gates: Gatekeeper
     applier: ActionGate
+    merger: Merger
     store: CurationStore
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
@@ -261,6 +285,8 @@ class _Work:
     order: RunOrder
     record: RunRecord
     baseline: bool
+    umbrella_state: str = "skipped"
+    prunes_held: bool = False
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
@@ -295,7 +321,7 @@ class _Work:
             self.record = replace(self.record, outcome=Outcome.INTERRUPTED)
             return
         self._pass("scan", "done")
-        self._model_passes()
+        self._pass("distil", "skipped", self._why_no_distil())
         selection = self._decide(look)
         plan = Plan(actions=tuple(_action_of(verdict) for verdict in selection.apply))
         curation.folders.write_plan(
@@ -327,6 +353,10 @@ class _Work:
             if plan.actions:
                 look = curation.looker.look(now, remember=True)
                 self._check_archived(look)
+        if not self.baseline and not stop():
+            changed = self._merge(look, selection, plan, stop)
+            if changed:
+                look = curation.looker.look(now, remember=True)
         self.record = replace(self.record, after=look.counts())
         self._finish(selection, stopped=stop() and not self.order.dry_run)
 
@@ -367,20 +397,68 @@ class _Work:
             for name, library in sorted(look.libraries.items())
         ]
 
-    def _model_passes(self) -> None:
-        for name, enabled in (
-            ("distil", self.curation.config.distill.enabled),
-            ("umbrella", self.curation.config.umbrella.enabled),
-        ):
-            if not enabled:
-                self._pass(name, "skipped", "switched off in the configuration")
-            elif not self.order.llm:
-                self._pass(name, "skipped", "--no-llm was given")
-            else:
-                self._pass(name, "skipped", "not configured")
+    def _why_no_distil(self) -> str:
+        if not self.curation.config.distill.enabled:
+            return "switched off in the configuration"
+        return "--no-llm was given" if not self.order.llm else "not configured"
 
     def _pass(self, name: str, state: str, reason: str = "") -> None:
         self.record = replace(self.record, passes=(*self.record.passes, PassRow(name=name, state=state, reason=reason)))
+
+    # The umbrella pass.
+
+    def _merge(self, look: Look, selection: Selection, plan: Plan, stop: Callable[[], bool]) -> bool:
+        """Merge what belongs together in the libraries of this run, and return whether anything was changed."""
+        from curatord.passes.umbrella_shelf import LibraryCase  # late: most runs need nothing of that pass
+
+        curation, policy = self.curation, self.curation.config.lifecycle
+        cases = []
+        for name in self._judged(look):
+            library = look.libraries[name]
+            managed = sum(facts.managed for key, facts in look.facts.items() if key.library == name)
+            gone = sum(v.to is State.ARCHIVED for v in selection.apply if v.key.library == name)
+            cases.append(
+                LibraryCase(
+                    snapshot=library.snapshot,
+                    facts={key: facts for key, facts in look.facts.items() if key.library == name},
+                    clock=library.clock,
+                    policy=policy,
+                    seen_as=library.settings.seen_as,
+                    prune_room=max(0, cap_of(policy.max_archive, managed) - gone),
+                )
+            )
+        result, llm = curation.merger(
+            cases,
+            now=self.record.started_at,
+            run_id=self.record.run_id,
+            dry_run=self.order.dry_run,
+            llm=self.order.llm,
+            by_hand=self.order.trigger is Trigger.MANUAL,
+            stop=stop,
+        )
+        state = "done" if result.state in ("done", "budget", "stopped") else result.state
+        self._pass("umbrella", state, result.reason)
+        record = self.record
+        self.record = replace(
+            record,
+            consolidated=(*record.consolidated, *result.consolidated),
+            pruned=(*record.pruned, *result.pruned),
+            added=(*record.added, *result.added),
+            pending=(*record.pending, *result.pending),
+            skipped=(*record.skipped, *result.skipped),
+            failed=(*record.failed, *result.failed),
+            references=(*record.references, *result.references),
+            warnings=(*record.warnings, *result.warnings),
+            llm=None if llm is None else {**llm, "prompts": result.prompts},
+            merges=tuple(result.libraries),
+            left=tuple(result.left),
+        )
+        self.umbrella_state, self.prunes_held = result.state, result.held
+        if result.actions:
+            curation.folders.write_plan(
+                record.run_id, {"actions": [_told(action) for action in (*plan.actions, *result.actions)]}
+            )
+        return any(isinstance(outcome, Applied) for outcome in result.outcomes)
 
     # What was decided.
 
@@ -495,11 +573,19 @@ class _Work:
 
     def _finish(self, selection: Selection, *, stopped: bool) -> None:
         record = self.record
-        nothing = not (record.transitions or record.pending or record.skipped or record.failed)
+        done = (record.transitions, record.consolidated, record.pruned, record.added, record.patched)
+        nothing = not any((*done, record.pending, record.skipped, record.failed))
         if stopped:
             outcome = Outcome.INTERRUPTED
-        elif selection.held and not self.baseline:
+        elif (selection.held and not self.baseline) or self.prunes_held:
             outcome = Outcome.HELD
+        elif self.umbrella_state == "budget":
+            outcome = Outcome.BUDGET
+        elif self.umbrella_state == "failed" and not any(done):
+            # Nothing came of the run but an endpoint's error: that must not look like nothing to do (bugs B014).
+            outcome = Outcome.FAILED
+            self.record = replace(record, error=next((p.reason for p in record.passes if p.state == "failed"), None))
+            record = self.record
         elif record.failed or record.skipped or any(row.state == "failed" for row in record.passes):
             outcome = Outcome.PARTIAL
         else:
