@@ -22,7 +22,6 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -33,6 +32,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from curatord.adapters.instance import DaemonInstance
 from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
+from curatord.core.cheap import dataclass
 from curatord.core.run_record import iso
 from curatord.errors import ConfigError, CuratorError
 from curatord.logs import Log

@@ -21,9 +21,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import Place
 from curatord.ports.mutator import LinkError, TakenError
 

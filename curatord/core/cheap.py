@@ -4,8 +4,9 @@ Dataclasses that cost next to nothing until they are used.
 Python compiles up to seven functions when a frozen dataclass is defined, some 0.65 ms a class: the hundred classes that
 `curatord status` imports, of which it uses a few, took five times the start of the interpreter. This `dataclass` has
 the same fields (they are made by the standard library, so `fields`, `replace`, `asdict` and `match` work) and behaves
-the same, but its functions are shared by all classes, and a class's own `__init__` is compiled when its first instance
-is made. From then on an instance costs what it costs with the standard library. Defining a class: 0.08 ms.
+the same, but its functions are shared by all classes, and a class's own `__init__`, `__eq__`, `__hash__` and order are
+compiled when they are first called. From then on all costs what it costs with the standard library. Defining a class:
+0.08 ms.
 
 Use: `from curatord.core.cheap import dataclass`, and as ever `@dataclass(frozen=True, slots=True, kw_only=True)`.
 Taken are *frozen*, *slots*, *kw_only* and *order*; what a class writes itself is kept. There is no `InitVar`, and a
@@ -17,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
@@ -37,13 +37,22 @@ def _first_init(self: Any, /, *given: Any, **said: Any) -> None:
 
 
 def _compile_init(cls: type[Any]) -> Callable[..., None]:
-    fields = [field for field in dataclasses.fields(cls) if field.init]
     names: dict[str, Any] = {"__set": object.__setattr__, "__MISSING": MISSING}
     positional: list[str] = []
     keywords: list[str] = []
     body: list[str] = []
-    for field in fields:
+    for field in dataclasses.fields(cls):
         value = field.name
+        if not field.init:
+            # No argument; one without a default is set by `__post_init__`, and one with a plain default of a class
+            # without slots need not be set at all, but may.
+            if field.default_factory is not MISSING:
+                names[f"__factory_{field.name}"] = field.default_factory
+                body.append(f" __set(__self, {field.name!r}, __factory_{field.name}())")
+            elif field.default is not MISSING:
+                names[f"__default_{field.name}"] = field.default
+                body.append(f" __set(__self, {field.name!r}, __default_{field.name})")
+            continue
         if field.default is not MISSING:
             names[f"__default_{field.name}"] = field.default
             parameter = f"{field.name}=__default_{field.name}"
@@ -65,26 +74,35 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
     return made
 
 
-def _key(cls: type[Any]) -> Callable[[Any], Any]:
-    """Return what gets the compared fields' values out of an instance of *cls*, made when it is first asked for."""
-    found: Callable[[Any], Any] | None = cls.__dict__.get("__cheap_key__")
-    if found is None:
-        names = [field.name for field in dataclasses.fields(cls) if field.compare]
-        found = attrgetter(*names) if names else lambda _: ()
-        type.__setattr__(cls, "__cheap_key__", staticmethod(found))
-        return found
-    return cls.__cheap_key__  # type: ignore[no-any-return]  # unwrapped by the class
+def _first(name: str) -> Callable[..., Any]:
+    """Return what stands for the method *name* until it is first called: it compiles the class's own, and calls it."""
+
+    def first(self: Any, *others: Any) -> Any:
+        cls = _defining(type(self))
+        made = _compile(cls, name)
+        type.__setattr__(cls, name, made)
+        return made(self, *others)
+
+    return first
 
 
-def _eq(self: Any, other: object) -> Any:
-    if other.__class__ is not self.__class__:
-        return NotImplemented
-    key = _key(self.__class__)
-    return key(self) == key(other)
+_COMPARES = {"__eq__": "==", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
-def _hash(self: Any) -> int:
-    return hash(_key(self.__class__)(self))
+def _compile(cls: type[Any], name: str) -> Callable[..., Any]:
+    """Compile a method over the compared fields: `__hash__`, or one of `_COMPARES`."""
+    fields = [field.name for field in dataclasses.fields(cls) if field.compare]
+    own, others = ("".join(f"{of}.{field}, " for field in fields) for of in ("self", "other"))
+    if name == "__hash__":
+        source = f"def {name}(self):\n return hash(({own}))"
+    else:
+        told = f"({own}) {_COMPARES[name]} ({others})"
+        source = f"def {name}(self, other):\n return {told} if other.__class__ is self.__class__ else NotImplemented"
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102 - as above
+    made: Callable[..., Any] = names[name]
+    made.__qualname__ = f"{cls.__qualname__}.{name}"
+    return made
 
 
 def _repr(self: Any) -> str:
@@ -109,35 +127,15 @@ def _set_state(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, field.name, value)
 
 
-def _lt(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) < key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _le(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) <= key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _gt(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) > key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _ge(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) >= key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-_ALWAYS = {"__init__": _first_init, "__eq__": _eq, "__repr__": _repr}
+_ALWAYS = {"__init__": _first_init, "__eq__": _first("__eq__"), "__repr__": _repr}
 _FROZEN = {
-    "__hash__": _hash,
+    "__hash__": _first("__hash__"),
     "__setattr__": _set,
     "__delattr__": _delete,
     "__getstate__": _get_state,
     "__setstate__": _set_state,
 }
-_ORDERED = {"__lt__": _lt, "__le__": _le, "__gt__": _gt, "__ge__": _ge}
+_ORDERED = {name: _first(name) for name in _COMPARES if name != "__eq__"}
 
 if TYPE_CHECKING:
     # A type checker should see nothing special.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import JournalEntry
 from curatord.core.plan import Action, Merge, expectations
 from curatord.core.values import ActionId, LibraryName, Mode, Outcome, RunId, SkillKey, State, Trigger, require_aware

@@ -8,11 +8,11 @@ why, what comes next and when, and what can I do about it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from shlex import quote
 from typing import Any, assert_never
 
+from curatord.core.cheap import dataclass
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import one_line
 from curatord.core.lifecycle import Next, SkillFacts, Verdict

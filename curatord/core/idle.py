@@ -42,9 +42,9 @@ smaller, which is the harmless side.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from curatord.core.cheap import dataclass
 from curatord.core.values import LibraryName, require_aware
 from curatord.core.words import day, span, stamp
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, assert_never
 
 import msgspec
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import JournalEntry
 from curatord.core.values import Fingerprint, Importance, RelPath, SkillKey, State
 

@@ -7,8 +7,10 @@ that the clock can be seen to stand still. The skills are chosen so that every r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["CLAUDE_SKILLS", "FIRST_DAY", "HERMES_SKILLS", "HOLIDAY", "DemoSkill", "every", "idle_days"]
 

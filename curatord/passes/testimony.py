@@ -8,10 +8,11 @@ Everything is read from the ingest's store once a look. Which library an event m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from curatord.core.affinity import host_of, speaks_of
+from curatord.core.cheap import dataclass
 from curatord.core.idle import Gap, LibraryClock
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.resolve import KnownLibrary, KnownSkill, Resolver

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
+from curatord.core.cheap import dataclass
 from curatord.core.curation import ActionRow
 from curatord.core.journal import (
     ArchiveChange,

@@ -8,10 +8,11 @@ together); everything else in the product only reads, through `IngestReader`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
+from curatord.core.cheap import dataclass
 from curatord.core.transcript.times import iso_of
 from curatord.core.values import Event, EventKind
 from curatord.core.watermark import Watermark

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
+from curatord.core.cheap import dataclass
 from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
 from curatord.core.journal import ArchiveItem, JournalEntry, RecordChange, WriteFile, entry_from_json, entry_to_json
 from curatord.core.plan import actions_from_json, actions_to_json

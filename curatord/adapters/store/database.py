@@ -13,11 +13,11 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from curatord.adapters.store.schema import MIGRATIONS
+from curatord.core.cheap import dataclass
 from curatord.errors import StateCorruptError, StateError, StateTooNewError
 
 __all__ = ["FILE_NAME", "Database", "from_ms", "open_database", "open_empty_database", "to_ms"]

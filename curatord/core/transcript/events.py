@@ -16,8 +16,9 @@ tools or unknown types, `MAX_OFFSETS` offsets of unreadable records an item.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from curatord.core.cheap import dataclass
 from curatord.core.values import EventKind
 
 __all__ = [
