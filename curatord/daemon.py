@@ -33,7 +33,7 @@ from curatord.adapters.instance import DaemonInstance
 from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
 from curatord.core.cheap import dataclass
-from curatord.core.run_record import iso
+from curatord.core.words import iso
 from curatord.errors import ConfigError, CuratorError
 from curatord.logs import Log
 from curatord.ports.clock import Clock

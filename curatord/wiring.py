@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -34,7 +33,9 @@ if TYPE_CHECKING:
     from curatord.adapters.store.curation import SqliteCurationStore
     from curatord.adapters.store.ingest import IngestStore
     from curatord.adapters.store.ingest_read import IngestQueries
+    from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.plan import Standing
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from curatord.passes.look import Look, Looker
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
-    from curatord.passes.testimony import LibraryResolver, PlacedSource, TranscriptTestimony
+    from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
     from curatord.ports.source import Source
 
 __all__ = ["Parts", "open_app"]
@@ -207,6 +208,13 @@ class Parts:
         return SqliteCurationStore(database=self._database or self.looking_database)
 
     @cached_property
+    def overview(self) -> Overview:
+        """Counts and lists for `status`."""
+        from curatord.adapters.store.overview import Overview
+
+        return Overview(self._database or self.looking_database)
+
+    @cached_property
     def ingest_store(self) -> IngestStore:
         """What the ingest pass writes."""
         from curatord.adapters.store.ingest import IngestStore
@@ -247,7 +255,7 @@ class Parts:
     def placed_sources(self) -> tuple[PlacedSource, ...]:
         """All places of all configured sources, each once."""
         from curatord.adapters.sources.places import places
-        from curatord.passes.testimony import PlacedSource
+        from curatord.core.affinity import PlacedSource
 
         found: dict[tuple[str, str], PlacedSource] = {}
         for settings in self.config.sources:
@@ -508,4 +516,6 @@ class Parts:
 
 def new_action_id() -> ActionId:
     """Return an id that no other action has: 12 hex digits from the system's randomness."""
+    import secrets
+
     return ActionId(secrets.token_hex(6))

@@ -21,9 +21,9 @@ from curatord.core.plan import (
     targets,
 )
 from curatord.core.plan import Outcome as ActionOutcome
-from curatord.core.run_record import iso
 from curatord.core.skill_choice import choose_skill
 from curatord.core.values import Importance, SkillKey, State
+from curatord.core.words import iso
 from curatord.errors import UsageError
 from curatord.ports.decisions import Rejection
 

@@ -10,10 +10,9 @@ from curatord.core.curation import RunRow
 from curatord.core.explain import StateChange, explain_json, explain_text
 from curatord.core.idle import Idle
 from curatord.core.library import Skill
-from curatord.core.run_record import iso
 from curatord.core.skill_choice import choose_run, choose_skill
 from curatord.core.values import EventKind, SkillKey, State
-from curatord.core.words import days
+from curatord.core.words import days, iso
 
 if TYPE_CHECKING:
     from curatord.passes.look import Look

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from curatord.adapters.instance import running_daemon
 from curatord.application.gating import PAUSED_SINCE, gate_facts
 from curatord.core.gates import Closed, due
-from curatord.core.run_record import iso
 from curatord.core.units import format_duration
-from curatord.core.values import State
+from curatord.core.values import LibraryName, SkillName
+from curatord.core.words import iso
 
 if TYPE_CHECKING:
+    from curatord.adapters.store.overview import Spoken
+    from curatord.passes.testimony import LibraryResolver
     from curatord.wiring import Parts
 
 __all__ = ["status"]
@@ -21,9 +23,8 @@ SHOWN = 5
 
 def status(parts: Parts) -> dict[str, Any]:
     """Return the contract's `status`."""
-    config, store, now = parts.config, parts.store, parts.clock.now()
-    runs = store.runs()
-    last = next((run for run in runs if not run.dry_run), None)
+    config, store, overview, now = parts.config, parts.store, parts.overview, parts.clock.now()
+    runs, last = overview.runs()
     answer = due(gate_facts(parts), config.gates, now)
     waiting = list(answer.reasons) if isinstance(answer, Closed) else []
     daemon = running_daemon(parts.state_dir)
@@ -40,13 +41,13 @@ def status(parts: Parts) -> dict[str, Any]:
             "last_error": daemon.get("last_error"),
             "watches": daemon.get("watches", []),
         },
-        "runs": sum(not run.dry_run for run in runs),
+        "runs": runs,
         "last_run": None
         if last is None
         else {
             "run_id": last.run_id,
             "at": iso(last.started_at),
-            "outcome": last.outcome.value,
+            "outcome": last.outcome,
             "summary": last.summary,
             "report": _report_path(parts, last.run_id),
         },
@@ -58,8 +59,8 @@ def status(parts: Parts) -> dict[str, Any]:
         "stale_after": format_duration(config.lifecycle.stale_after),
         "archive_after": format_duration(config.lifecycle.archive_after),
         "mode": config.mode.value,
-        "counts": _counts(parts),
-        "pending": len(store.proposals("pending")),
+        "counts": overview.skills(),
+        "pending": overview.pending(),
         "sources": _sources(parts),
         "llm": {
             "configured": config.llm is not None,
@@ -78,19 +79,6 @@ def status(parts: Parts) -> dict[str, Any]:
 def _report_path(parts: Parts, run_id: str) -> str | None:
     path = parts.folders.report_path(run_id)  # type: ignore[arg-type]  # ids of stored runs are ids of runs
     return str(path) if path.exists() else f"{path} (missing)"
-
-
-def _counts(parts: Parts) -> dict[str, int]:
-    records = [record for record in parts.store.skills().values() if record.missing_since is None]
-    live = [record for record in records if record.state is not State.ARCHIVED]
-    return {
-        "managed": sum(record.managed_since is not None for record in live),
-        "unmanaged": sum(record.managed_since is None for record in live),
-        "active": sum(record.state is State.ACTIVE for record in live),
-        "stale": sum(record.state is State.STALE for record in live),
-        "archived": len(records) - len(live),
-        "pinned": sum(record.pinned for record in records),
-    }
 
 
 def _sources(parts: Parts) -> list[dict[str, Any]]:
@@ -117,25 +105,23 @@ def _sources(parts: Parts) -> list[dict[str, Any]]:
 def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the most and the least used live skills, by their names in the transcripts."""
     from curatord.core.usage import Heard, usage_by_skill
-    from curatord.core.values import LibraryName, SkillName
 
-    live = [
-        record.key
-        for record in parts.store.skills().values()
-        if record.missing_since is None and record.state is not State.ARCHIVED
-    ]
+    live = parts.overview.live()
     if not live:
         return [], []
+    # With one library it does not matter whether a path tells that a skill was its own: it counts for it either way.
+    apart = len(parts.config.libraries) > 1
+    resolve = parts.resolver({}) if apart else None
     heard = [
         Heard(
-            library=LibraryName(use.library) if use.library is not None else None,
-            skill=SkillName(use.skill),
-            counts=use.counts,
-            newest=use.newest,
-            sessions=use.sessions,
-            hosts=use.hosts,
+            library=None if resolve is None else _named(resolve, spoken),
+            skill=SkillName(spoken.skill),
+            counts={spoken.kind: spoken.times},
+            newest={spoken.kind: spoken.newest},
+            sessions=0,
+            hosts=(spoken.host,),
         )
-        for use in parts.ingest_reader.skill_usage(resolve=parts.resolver({}))
+        for spoken in parts.overview.spoken(with_paths=apart)
     ]
     usage = usage_by_skill(live, heard)
     ranked = sorted(live, key=lambda key: (-usage[key].use - usage[key].view, key))
@@ -155,3 +141,8 @@ def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     most = [line(n) for n in range(min(SHOWN, len(ranked))) if usage[ranked[n]].use + usage[ranked[n]].view]
     least = [line(n) for n in range(len(ranked) - 1, max(len(ranked) - 1 - SHOWN, -1), -1)]
     return most, least
+
+
+def _named(resolve: LibraryResolver, spoken: Spoken) -> LibraryName | None:
+    name = resolve(host=spoken.host, skill=spoken.skill, path=spoken.path, cwd=spoken.cwd)
+    return None if name is None else LibraryName(name)

@@ -16,10 +16,9 @@ from curatord.core.cheap import dataclass
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import one_line
 from curatord.core.lifecycle import Next, SkillFacts, Verdict
-from curatord.core.run_record import iso
 from curatord.core.usage import SkillUsage
 from curatord.core.values import EventKind, Importance, Mode, RunId, State, require_aware
-from curatord.core.words import day, days, plural, span
+from curatord.core.words import day, days, iso, plural, span
 
 __all__ = ["StateChange", "explain_json", "explain_text", "next_json"]
 

@@ -25,10 +25,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from curatord.core.cheap import dataclass
-from curatord.core.idle import SKEW
 from curatord.core.settings import GateSettings
 from curatord.core.values import require_aware
-from curatord.core.words import exact, stamp
+from curatord.core.words import SKEW, exact, stamp
 
 __all__ = [
     "CLOCK_SLACK",

@@ -16,6 +16,7 @@ from typing import Any
 from curatord.core.cheap import dataclass
 from curatord.core.inert import in_markdown, one_line
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
+from curatord.core.words import iso
 
 __all__ = [
     "SCHEMA",
@@ -30,7 +31,6 @@ __all__ = [
     "SkippedRow",
     "TransitionRow",
     "days",
-    "iso",
     "summary_of",
     "to_json",
     "to_report",
@@ -38,14 +38,6 @@ __all__ = [
 
 SCHEMA = 1
 ROWS_SHOWN = 50  # of each list in REPORT.md; run.json always has all
-
-
-def iso(at: datetime | None) -> str | None:
-    """Return *at* as ISO 8601 in UTC with milliseconds and `Z`, or None for None."""
-    if at is None:
-        return None
-    require_aware("at", at)
-    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
 def days(period: timedelta) -> float:

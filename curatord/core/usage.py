@@ -245,12 +245,12 @@ def usage_by_skill(
     by_name: dict[str, list[tuple[SkillKey, str]]] = defaultdict(list)
     for key in ordered:
         by_name[fold_name(key.name)].append((key, _fold_path(key.rel)))
-    tallies = {key: _Tally() for key in ordered}
+    known = counters or {}
+    tallies: dict[SkillKey, _Tally] = defaultdict(_Tally)  # of thousands of skills most were never heard of
     for testimony in heard:
         for key in _keys_of(testimony.library, testimony.skill, by_name):
             tallies[key].add(testimony)
-    known = counters or {}
-    return {key: tally.join(known.get(key)) for key, tally in tallies.items()}
+    return {key: tallies[key].join(known.get(key)) if key in tallies or key in known else NO_USAGE for key in ordered}
 
 
 def _fold_path(path: str) -> str:

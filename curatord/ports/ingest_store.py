@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from curatord.core.cheap import dataclass
-from curatord.core.transcript.times import iso_of
 from curatord.core.values import Event, EventKind
-from curatord.core.watermark import Watermark
-from curatord.ports.source import Item, Slice
+
+if TYPE_CHECKING:
+    from curatord.core.watermark import Watermark
+    from curatord.ports.source import Item, Slice
 
 __all__ = [
     "CreatedBy",
@@ -341,6 +342,8 @@ class IngestReader(Protocol):
 
 
 def _iso(at: datetime | None) -> str | None:
+    from curatord.core.transcript.times import iso_of
+
     return None if at is None else iso_of(round(at.timestamp() * 1000))
 
 
