@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import msgspec
 
 from curatord.adapters.disk import Disk
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import ArchiveItem, JournalEntry
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RelPath, SkillKey

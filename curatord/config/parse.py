@@ -7,12 +7,10 @@ logging is not set up yet; what should be said is returned as notices.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -22,7 +20,7 @@ from curatord.config.nodes import Mapping_, Origin, Scalar, TreeError, decode
 from curatord.config.reader import BAD, Expansion, Problem, Reader, fields_of, optional, unmarked
 from curatord.config.render import plain
 from curatord.config.tree import parse_tree
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field, is_dataclass, replace
 from curatord.core.hosts import host_of_path, set_variable
 from curatord.core.settings import Config, KeyRef, LibrarySettings, SourceSettings
 from curatord.errors import ConfigError
@@ -212,9 +210,9 @@ def known_keys(cls: type = Config, prefix: str = "") -> Iterator[tuple[str, Any]
         if typing.get_origin(inner) is tuple:
             element, _ = unmarked(typing.get_args(inner)[0])
             yield key, item.hint
-            if dataclasses.is_dataclass(element):
+            if is_dataclass(element):
                 yield from known_keys(typing.cast(type, element), f"{key}[].")
-        elif dataclasses.is_dataclass(inner) and inner is not KeyRef:
+        elif is_dataclass(inner) and inner is not KeyRef:
             yield key, item.hint
             yield from known_keys(typing.cast(type, inner), f"{key}.")
         else:

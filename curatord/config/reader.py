@@ -9,7 +9,6 @@ cannot be a secret.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 import re
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 from curatord.config.environ import open_text
 from curatord.config.nodes import Mapping_, Node, Origin, Scalar, Sequence_, TreeError, resolve_plain
+from curatord.core.cheap import MISSING, fields, is_dataclass
 from curatord.core.setting_rules import Rule
 from curatord.core.settings import KeyRef
 from curatord.core.units import format_duration, parse_duration, parse_size
@@ -71,10 +71,10 @@ def fields_of(cls: type[Any]) -> dict[str, Field]:
     """Return the fields of a settings dataclass by name, in order, with their types resolved."""
     if cls not in _FIELDS:
         hints = typing.get_type_hints(cls, include_extras=True)
-        missing = dataclasses.MISSING
+        missing = MISSING
         _FIELDS[cls] = {
             f.name: Field(f.name, hints[f.name], f.default is missing and f.default_factory is missing)
-            for f in dataclasses.fields(cls)
+            for f in fields(cls)
             if f.metadata.get("setting", True)
         }
     return _FIELDS[cls]
@@ -156,7 +156,7 @@ class Reader:
         if isinstance(node, Scalar) and node.plain and self._says_null(node):
             if may_be_null:
                 return None
-            if dataclasses.is_dataclass(hint) and hint is not KeyRef:
+            if is_dataclass(hint) and hint is not KeyRef:
                 return self.read_object(typing.cast(type, hint), node, key)
             quoted = (
                 "write '~' in quotes, or a path below it" if node.text == "~" else "leave the key out for its default"
@@ -164,7 +164,7 @@ class Reader:
             return self.fail(key, "is empty", node.origin, quoted)
         if hint is KeyRef:
             return self._key_ref(node, key)
-        if dataclasses.is_dataclass(hint):
+        if is_dataclass(hint):
             return self.read_object(typing.cast(type, hint), node, key)
         origin = typing.get_origin(hint)
         if origin is tuple:

@@ -9,11 +9,10 @@ nobody looked. `to_json` is the file for scripts, `to_report` says the same to a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.inert import in_markdown, one_line
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
 from curatord.core.words import iso

@@ -17,11 +17,10 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.values import Event, EventKind, LibraryName, SkillKey, SkillName, require_aware
 
 __all__ = [

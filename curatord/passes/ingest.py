@@ -27,11 +27,10 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.ids import Guard, anchors_of, content_key
 from curatord.core.watermark import Facts, Restart, resume
 from curatord.errors import TranscriptError

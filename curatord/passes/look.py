@@ -9,11 +9,10 @@ store only where the caller says `remember`, which a run and a scan do and a rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from typing import Protocol
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.lifecycle import SkillFacts, Verdict, judge

@@ -9,10 +9,9 @@ file of decisions, and touch no library.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from datetime import datetime
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.curation import content_of
 from curatord.core.journal import HistoryChange, JournalEntry, RecordChange
 from curatord.core.observation import Observation

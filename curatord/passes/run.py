@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, replace
 from curatord.core.curation import RunRow
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle

@@ -8,12 +8,11 @@ Everything is read from the ingest's store once a look. Which library an event m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from curatord.core.affinity import PlacedSource, host_of, speaks_of
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.resolve import KnownLibrary, KnownSkill, Resolver
 from curatord.core.settings import LibrarySettings
 from curatord.core.skill_record import SkillRecord

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from datetime import datetime
 from typing import Protocol
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import ArchiveItem, JournalEntry
 from curatord.core.skill_record import Owner, SkillRecord
 from curatord.core.values import Importance, SkillKey

@@ -8,11 +8,10 @@ together); everything else in the product only reads, through `IngestReader`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.values import Event, EventKind
 
 if TYPE_CHECKING:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field, fields, replace
 from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import (

@@ -15,11 +15,10 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from typing import Any
 
 from curatord.adapters.store.database import Database
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
