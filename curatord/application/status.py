@@ -8,11 +8,14 @@ from curatord.adapters.instance import running_daemon
 from curatord.application.gating import PAUSED_SINCE, gate_facts
 from curatord.core.gates import Closed, due
 from curatord.core.units import format_duration
-from curatord.core.values import LibraryName, SkillName
+from curatord.core.values import EventKind, LibraryName
 from curatord.core.words import iso
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from curatord.adapters.store.overview import Spoken
+    from curatord.core.values import SkillKey
     from curatord.passes.testimony import LibraryResolver
     from curatord.wiring import Parts
 
@@ -82,7 +85,7 @@ def _report_path(parts: Parts, run_id: str) -> str | None:
 
 
 def _sources(parts: Parts) -> list[dict[str, Any]]:
-    states = {(state.host, state.path): state for state in parts.ingest_reader.sources()}
+    states = parts.overview.sources()
     now = parts.clock.now()
     rows = []
     for placed in parts.placed_sources:
@@ -104,45 +107,43 @@ def _sources(parts: Parts) -> list[dict[str, Any]]:
 
 def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the most and the least used live skills, by their names in the transcripts."""
-    from curatord.core.usage import Heard, usage_by_skill
+    from curatord.core.usage import Namesakes
 
     live = parts.overview.live()
-    if not live:
-        return [], []
+    namesakes = Namesakes(live)
     # With one library it does not matter whether a path tells that a skill was its own: it counts for it either way.
     apart = len(parts.config.libraries) > 1
-    resolve = parts.resolver({}) if apart else None
-    heard = [
-        Heard(
-            library=None if resolve is None else _named(resolve, spoken),
-            skill=SkillName(spoken.skill),
-            counts={spoken.kind: spoken.times},
-            newest={spoken.kind: spoken.newest},
-            sessions=0,
-            hosts=(spoken.host,),
-        )
-        for spoken in parts.overview.spoken(with_paths=apart)
-    ]
-    usage = usage_by_skill(live, heard)
-    ranked = sorted(live, key=lambda key: (-usage[key].use - usage[key].view, key))
+    resolve = parts.resolver({}) if apart and live else None
+    counts: dict[SkillKey, dict[EventKind, int]] = {}
+    newest: dict[SkillKey, datetime] = {}
+    for said in parts.overview.spoken(with_paths=apart):
+        library = None if resolve is None else _named(resolve, said)
+        for key in namesakes.meant(library, said.skill):
+            counted = counts.setdefault(key, {})
+            counted[said.kind] = counted.get(said.kind, 0) + said.times
+            newest[key] = max(newest.get(key, said.newest), said.newest)
 
-    def line(index: int) -> dict[str, Any]:
-        key = ranked[index]
-        told = usage[key]
+    def uses(key: SkillKey) -> int:
+        counted = counts.get(key, {})
+        return counted.get(EventKind.USE, 0) + counted.get(EventKind.VIEW, 0)
+
+    def line(key: SkillKey) -> dict[str, Any]:
+        counted = counts.get(key, {})
         return {
             "library": key.library,
             "name": key.name,
-            "use": told.use,
-            "view": told.view,
-            "patch": told.patch,
-            "last_activity_at": iso(told.last_at),
+            "use": counted.get(EventKind.USE, 0),
+            "view": counted.get(EventKind.VIEW, 0),
+            "patch": counted.get(EventKind.PATCH, 0),
+            "last_activity_at": iso(newest.get(key)),
         }
 
-    most = [line(n) for n in range(min(SHOWN, len(ranked))) if usage[ranked[n]].use + usage[ranked[n]].view]
-    least = [line(n) for n in range(len(ranked) - 1, max(len(ranked) - 1 - SHOWN, -1), -1)]
+    ranked = sorted(live, key=uses, reverse=True)  # equal ones stay in the order of their names
+    most = [line(key) for key in ranked[:SHOWN] if uses(key)]
+    least = [line(key) for key in reversed(ranked[-SHOWN:])]
     return most, least
 
 
-def _named(resolve: LibraryResolver, spoken: Spoken) -> LibraryName | None:
-    name = resolve(host=spoken.host, skill=spoken.skill, path=spoken.path, cwd=spoken.cwd)
+def _named(resolve: LibraryResolver, said: Spoken) -> LibraryName | None:
+    name = resolve(host=said.host, skill=said.skill, path=said.path, cwd=said.cwd)
     return None if name is None else LibraryName(name)

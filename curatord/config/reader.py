@@ -34,9 +34,10 @@ BAD: Any = type("Bad", (), {"__repr__": lambda self: "BAD"})()
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TRUE = ("true", "yes", "on")
 _FALSE = ("false", "no", "off")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_SECRET_KEY = re.compile(r"(api[-_]?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
+# Compiled when they are first needed: most configurations need none of them.
+_VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
+_ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
+_SECRET_KEY = r"(?i:(api[-_]?key|token|secret|password|authorization|credential)s?$)"  # noqa: S105 - a pattern of names
 
 
 class Problem(NamedTuple):
@@ -219,7 +220,7 @@ class Reader:
         if not isinstance(opened, Mapping_):
             return self.fail(key, "expected an object (`key: value`)", opened.origin)
         for name, child in opened.items.items():
-            if _SECRET_KEY.search(name) and not (isinstance(child, Scalar) and child.text.isdigit()):
+            if re.search(_SECRET_KEY, name) and not (isinstance(child, Scalar) and child.text.isdigit()):
                 where = opened.keys.get(name, child.origin)
                 return self.fail(f"{key}.{name}", "looks like a secret; keys are named, not written here", where)
         return resolve_plain(opened)
@@ -249,8 +250,8 @@ class Reader:
         if kind == "file":
             path = self._text(Rule(text="path"), value, f"{key}.file")
             return BAD if path is BAD else KeyRef(kind="file", name=path)
-        if not _ENV_NAME.fullmatch(
-            value.text.replace("-", "_").replace(".", "_") if kind == "credential" else value.text
+        if not re.fullmatch(
+            _ENV_NAME, value.text.replace("-", "_").replace(".", "_") if kind == "credential" else value.text
         ):
             return self.fail(f"{key}.{kind}", "that is no name; a literal key is refused", value.origin, shape)
         return KeyRef(kind="env" if kind == "env" else "credential", name=value.text)
@@ -325,7 +326,7 @@ class Reader:
                 missing.append(found[1])
             return said or found[2] or ""
 
-        expanded = _VARIABLE.sub(value, text)
+        expanded = re.sub(_VARIABLE, value, text) if "${" in text else text
         if missing:
             hint = f"set it, or write ${{{missing[0]}:-DEFAULT}}"
             return self.fail(key, f"the environment variable {missing[0]} is not set", node.origin, hint)

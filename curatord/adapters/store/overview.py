@@ -5,13 +5,17 @@ asked nothing should be imported that only runs need.
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import NamedTuple
 
 from curatord.adapters.store.database import Database, from_ms
 from curatord.core.values import EventKind, LibraryName, RelPath, SkillKey
 
-__all__ = ["LastRun", "Overview", "Spoken"]
+__all__ = ["LastRun", "Overview", "Source", "Spoken"]
+
+
+MAX_FAILING = 20  # files of a source that cannot be read are named; `doctor` has all
 
 
 class LastRun(NamedTuple):
@@ -21,6 +25,15 @@ class LastRun(NamedTuple):
     started_at: datetime
     outcome: str
     summary: str
+
+
+class Source(NamedTuple):
+    """One source, as far as `status` tells of it; *problems* are in words."""
+
+    scanned_at: datetime | None
+    sessions: int
+    newest_record_at: datetime | None
+    problems: tuple[str, ...]
 
 
 class Spoken(NamedTuple):
@@ -56,6 +69,29 @@ class Overview:
         """Return how many proposals wait for a decision."""
         (count,) = self._connection.execute("SELECT count(*) FROM proposals WHERE status = 'pending'").fetchone()
         return int(count)
+
+    def sources(self) -> dict[tuple[str, str], Source]:
+        """Return all sources by host and path."""
+        rows = self._connection.execute("SELECT id, host, path, scanned_at, problems FROM sources").fetchall()
+        found = {}
+        for source_id, host, path, scanned_at, problems in rows:
+            parts = "parts" if len(rows) == 1 else "parts WHERE file IN (SELECT id FROM files WHERE source = :source)"
+            sessions, newest = self._connection.execute(
+                f"SELECT count(DISTINCT session), max(last_at) FROM {parts}",  # noqa: S608  # two texts of our own
+                {"source": source_id},
+            ).fetchone()
+            failing = self._connection.execute(
+                "SELECT path, error FROM files WHERE source = ? AND gone_at IS NULL AND failures > 0"
+                " ORDER BY path LIMIT ?",
+                (source_id, MAX_FAILING),
+            )
+            found[host, path] = Source(
+                scanned_at=from_ms(scanned_at),
+                sessions=sessions,
+                newest_record_at=from_ms(newest),
+                problems=(*json.loads(problems), *(f"{path}: {error}" for path, error in failing)),
+            )
+        return found
 
     def skills(self) -> dict[str, int]:
         """Return the numbers of remembered skills that are there: by state, by whose they are, pinned."""
