@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,8 +21,9 @@ from curatord.adapters.store.database import FILE_NAME, Database, open_database,
 from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
+from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM
 from curatord.core.values import ActionId, LibraryName, RunId
-from curatord.errors import BusyError, ConfigError, InputError, StateError
+from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from curatord.adapters.store.curation import SqliteCurationStore
     from curatord.adapters.store.ingest import IngestStore
     from curatord.adapters.store.ingest_read import IngestQueries
+    from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from curatord.passes.model_books import ModelBooks
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
-    from curatord.passes.testimony import LibraryResolver, PlacedSource, TranscriptTestimony
+    from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
     from curatord.ports.source import Source
@@ -182,6 +184,8 @@ class Parts:
             else:
                 try:
                     self._database = open_database(self.state_dir, now=self.clock.now(), read_only=True)
+                except StateCorruptError:
+                    raise  # a command that looks mends nothing
                 except StateError:
                     # Of an older schema, or in a folder that lets nothing be read without a shared-memory file: the
                     # writing way either works or says what is wrong.
@@ -198,10 +202,12 @@ class Parts:
         """Give a new database what people had decided before (promise: decisions survive a lost database)."""
         known = self.decisions.load()
         restored = self.store.refill(known, now=self.clock.now())
+        if known.paused_since is not None:
+            self.store.set_meta(PAUSED_SINCE, known.paused_since)
         rebuilt_from = self._database.rebuilt_from if self._database else None
         if rebuilt_from is not None:
             self.log.warning("state.rebuilt", damaged=str(rebuilt_from), decisions_restored=restored)
-            self.store.set_meta("state.rebuilt", f"{rebuilt_from}")
+            self.store.set_meta(REBUILT_FROM, f"{rebuilt_from}")
 
     @cached_property
     def store(self) -> SqliteCurationStore:
@@ -209,6 +215,13 @@ class Parts:
         from curatord.adapters.store.curation import SqliteCurationStore
 
         return SqliteCurationStore(database=self._database or self.looking_database)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """Counts and lists for `status`."""
+        from curatord.adapters.store.overview import Overview
+
+        return Overview(self._database or self.looking_database)
 
     @cached_property
     def ingest_store(self) -> IngestStore:
@@ -251,7 +264,7 @@ class Parts:
     def placed_sources(self) -> tuple[PlacedSource, ...]:
         """All places of all configured sources, each once."""
         from curatord.adapters.sources.places import places
-        from curatord.passes.testimony import PlacedSource
+        from curatord.core.affinity import PlacedSource
 
         found: dict[tuple[str, str], PlacedSource] = {}
         for settings in self.config.sources:
@@ -263,9 +276,23 @@ class Parts:
     @cached_property
     def opened_sources(self) -> tuple[Source, ...]:
         """The readers of all places."""
-        from curatord.adapters.sources.registry import open_source
+        from curatord.adapters.sources.registry import READERS, open_source
 
-        return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
+        return tuple(
+            open_source(placed.settings, placed.path)
+            for placed in self.placed_sources
+            if placed.settings.host in READERS
+        )
+
+    @cached_property
+    def unread_hosts(self) -> tuple[str, ...]:
+        """Words for each configured or found host that this version has no reader for."""
+        from curatord.adapters.sources.registry import READERS
+
+        hosts = dict.fromkeys(s.settings.host for s in self.placed_sources if s.settings.host not in READERS)
+        return tuple(
+            f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
+        )
 
     def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
         """
@@ -590,4 +617,6 @@ class Parts:
 
 def new_action_id() -> ActionId:
     """Return an id that no other action has: 12 hex digits from the system's randomness."""
+    import secrets
+
     return ActionId(secrets.token_hex(6))

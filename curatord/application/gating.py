@@ -31,7 +31,7 @@ def gate_facts(parts: Parts) -> GateFacts:
             break
         failures += 1
         last_failed_at = last_failed_at or run.finished_at
-    sources = [state.source_id for state in parts.ingest_reader.sources()]
+    sources = parts.ingest_reader.source_ids()
     return GateFacts(
         paused_since=datetime.fromisoformat(paused) if paused else None,
         last_finished_at=last.finished_at if last is not None else None,

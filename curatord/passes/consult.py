@@ -23,11 +23,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from curatord.core.budget import Budget, Estimate, Spend, estimate_tokens, price_of
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.endpoint import Identity
 from curatord.core.endpoint_memory import Breaker
 from curatord.core.extract import Extracted

@@ -27,10 +27,10 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.ids import Guard, anchors_of, content_key
 from curatord.core.watermark import Facts, Restart, resume
 from curatord.errors import TranscriptError
@@ -246,6 +246,7 @@ class _Ingest:
         self.report.sessions = len(self._touched)
         for number, source in enumerate(self._sources):
             if self._reports[number].waiting:
+                self._store.missing(self._ids[number], now_ms=self._now_ms)
                 continue
             self._store.finished(
                 self._ids[number],

@@ -14,9 +14,9 @@ killed between two of them, the next scan goes on from the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard
 

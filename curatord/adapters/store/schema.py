@@ -7,12 +7,11 @@ of its own; this one only puts them in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from curatord.adapters.store.schema_answers import ANSWERS_1
 from curatord.adapters.store.schema_curation import CURATION_1
 from curatord.adapters.store.schema_ingest import INGEST_1
 from curatord.adapters.store.schema_library import LIBRARY_1
+from curatord.core.cheap import dataclass
 
 __all__ = ["MIGRATIONS", "Migration"]
 

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["EDGE", "MAX_LINE", "LineSplitter", "Oversize", "Unreadable", "clean", "objects", "printable"]
 
