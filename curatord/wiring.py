@@ -489,8 +489,18 @@ class Parts:
             one_at_a_time=self.one_run,
             calls_per_day=self.calls_per_day,
             keep_house=self.keep_house,
+            unsettled=self.unsettled,
             clock=self.clock,
         )
+
+    def unsettled(self, *, dry_run: bool) -> list[str]:
+        """Return words for unfinished actions: those that wait for a person, in a dry run all that wait."""
+        if dry_run:
+            return [
+                f"an action that a kill left half-way waits: {getattr(entry, 'summary', None) or entry}"
+                for entry in self.applier.mutator.unfinished()
+            ]
+        return [why for _, why in self.applier.recover(now=self.clock.now()).conflicts]
 
     # -- models
 
@@ -569,18 +579,18 @@ class Parts:
         result = umbrella.run(cases, now=now, run_id=run_id)
         return result, consultation.record() if consultation is not None else None
 
-    def keep_house(self) -> list[str]:
+    def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
         """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
         warnings = []
         for settings, _ in self.libraries:
-            if settings.host_curator != "pause":
+            if settings.host_curator != "pause" or settings.manage == "none" or settings.name not in names:
                 continue
             site = self.sites[LibraryName(settings.name)]
             try:
                 with self.applier.mutator.hold(site):
                     if self.applier.mutator.pause_host(site):
                         self.log.info("host.curator_paused", library=settings.name)
-            except (InputError, BusyError) as error:
+            except (InputError, BusyError, OSError) as error:
                 warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
         with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
             self.applier.drop_blobs()
