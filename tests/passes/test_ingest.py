@@ -539,7 +539,6 @@ def test_stopped_scan_goes_on_where_it_was(world: World) -> None:
 
 def test_large_file_is_committed_in_slices(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file larger than a slice can be stopped in its middle, and copies met in a later slice are passed over."""
-    monkeypatch.setattr("curatord.adapters.sources.json_lines.CHUNK", 4096)
     monkeypatch.setattr("curatord.adapters.sources.json_lines.SLICE", 16384)
     log = Log()
     for _ in range(100):

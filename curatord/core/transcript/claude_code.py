@@ -510,15 +510,18 @@ class ClaudeCodeParser:
             if len(self._calls) > WINDOW:
                 self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
         name = block.name or "(unnamed)"
-        if name in tally.tool_calls:
-            tally.tool_calls[name] += 1
+        counts = tally.tool_calls
+        if name in counts:
+            counts[name] += 1
         else:
             tally.called(name)
-        if name not in TOOLS_THAT_TOUCH:
-            return
         given = block.input
-        if given is None:
+        if name not in TOOLS_THAT_TOUCH or given is None:
             return
+        if name in FILE_TOOLS:
+            path = given.file_path or given.notebook_path or given.path
+            if type(path) is not str or ("skill" not in path and "SKILL.md" not in path):
+                return  # the usual case
         found = self._sightings(name, given, ident, record.cwd or self._cwd or None)
         if not found:
             return
@@ -534,8 +537,6 @@ class ClaudeCodeParser:
     def _sightings(self, tool: str, given: Arguments, call: str | None, cwd: str | None) -> list[Sighting]:
         if tool in FILE_TOOLS:
             path = given.file_path or given.notebook_path or given.path
-            if not isinstance(path, str) or ("skill" not in path and "SKILL.md" not in path):
-                return []  # the usual case
             skill = skill_of_path(path)
             return [self._sighting(skill, FILE_TOOLS[tool], tool, call, cwd, path)] if skill else []
         command = given.command if isinstance(given.command, str) else ""
