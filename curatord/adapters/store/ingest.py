@@ -235,7 +235,7 @@ class IngestStore:
             for place, reading in enumerate(readings):
                 shared = frozenset(
                     owner
-                    for anchor in reading.anchors
+                    for anchor in (*reading.anchors, *reading.probes)
                     if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
                     and owner not in reading.guarded
                 )
@@ -269,7 +269,7 @@ class IngestStore:
 
     def _owners(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> dict[int, int]:
         """Return which files hold those anchors of the batch that are known."""
-        wanted = [anchor for reading in readings for anchor in reading.anchors]
+        wanted = list({key for reading in readings for keys in (reading.anchors, reading.probes) for key in keys})
         if not wanted:
             return {}
         return dict(
