@@ -374,6 +374,8 @@ class _Ingest:
             elif job.item.size > POOL_ITEM or job.start.guard:
                 while turn < place:
                     collect(wait=True)
+                self._flush()
+                job.start = Start()  # what was committed since may be history that it shares
                 self._read_one(job)
                 turn = given
             elif workers.free:
@@ -454,17 +456,22 @@ class _Ingest:
             answer = resume(
                 details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
             )
-            kin = [details.file_id]
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
                 self._note("restart", item.path, answer.reason)
             else:
                 offset = answer.offset
-        if kin:
-            job.guarded = frozenset(kin)
-            # Read anew, or from the start because it was emptied once, it may bring again what it had.
-            keys = self._store.keys(kin, kin=offset == 0)
-            guard, before = (Guard(), Guard(*keys)) if offset else (Guard(*keys), Guard())
+        if details is not None or kin:
+            own = [details.file_id] if details is not None else []
+            kin += details.kin if details is not None else ()
+            if kin:
+                self._flush()  # what they were just found to hold must be asked too
+            job.guarded = frozenset([*own, *kin])
+            if offset:
+                guard, before = Guard(*self._store.keys(kin, kin=True)), Guard(*self._store.keys(own, kin=False))
+            else:
+                # Read anew, or from the start because it was emptied once, it may bring again what it had.
+                guard = Guard(*self._store.keys([*own, *kin], kin=True))
         job.details = details
         job.file_id = details.file_id if details is not None else None
         job.start = self._start(item, details, offset=offset, guard=guard, before=before)

@@ -45,7 +45,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row."""
+    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
 
     file_id: int
     path: str
@@ -56,6 +56,7 @@ class Details:
     watermark: Watermark
     state: bytes
     waiting: bool
+    kin: tuple[int, ...]
     grown_ms: int | None
     gone: bool
     failures: int
