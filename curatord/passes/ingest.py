@@ -51,6 +51,7 @@ PARKED_AFTER = 10
 _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
 TAKEN_CARE_OF = OSError()  # stands for a job that was over before it was read
+MAX_CHANGED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,7 @@ class ScanReport:
     elapsed_s: float = 0.0
     stopped: bool = False
     notes: list[Note] = field(default_factory=list)
+    changed_paths: list[str] = field(default_factory=list)  # the first MAX_CHANGED of them; not in the JSON
 
     @property
     def failed(self) -> bool:
@@ -269,11 +271,32 @@ class _Ingest:
             if item is None:
                 continue
             self._reports[0].files += 1
-            job = self._changed(0, item, self._store.known_at(self._ids[0], path))
+            row = self._store.known_at(self._ids[0], path)
+            if row is None:
+                self._notice_move(item)
+            job = self._changed(0, item, row)
             if job is not None:
                 self._read_one(job)
         self._flush()
         self.report.sessions = len(self._touched)
+
+    def _notice_move(self, item: Item) -> None:
+        """
+        Mark the file gone that *item*, whose path is new, was until now.
+
+        A whole scan lists first and so knows what is gone before it reads. Without this a moved file would be taken for
+        a copy of itself, and what its row holds of unfinished calls would wait there for ever.
+        """
+        from_stat = self._sources[0].item_at
+        for file_id, path in self._store.at_inode(self._ids[0], item):
+            try:
+                there = from_stat(path)
+            except FileNotFoundError:
+                there = None
+            except OSError:
+                continue  # it cannot be told; the whole scan will
+            if there is None or (there.dev, there.ino) != (item.dev, item.ino):
+                self._store.gone([file_id], now_ms=self._now_ms)
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
         known = self._store.known(self._ids[number])
@@ -609,6 +632,8 @@ class _Ingest:
         report = self._reports[job.source]
         report.bytes += done.bytes_read
         report.changed += done.last
+        if done.last and len(self.report.changed_paths) < MAX_CHANGED:
+            self.report.changed_paths.append(job.item.path)
         host = report.host
         for name, tally in done.findings.sessions.items():
             report.records += tally.records
@@ -628,6 +653,10 @@ class _Ingest:
             self._note("vanished", path, "was listed, and gone before it could be read")
             if job.file_id is not None:
                 self._mark_gone(self._reports[job.source].host, [job.file_id])
+            return
+        if isinstance(error, BlockingIOError):
+            # Its own program has it locked: nothing is wrong with it, and the next scan asks again.
+            self._note("waiting", path, str(error))
             return
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._note("failed", path, f"cannot be read: {text}")

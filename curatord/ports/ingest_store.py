@@ -256,6 +256,10 @@ class IngestWriter(Protocol):
         """Return whether any file of the host is gone."""
         ...
 
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
+        ...
+
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         ...
@@ -319,6 +323,10 @@ class IngestReader(Protocol):
 
     def work_gaps(self, source_ids: Sequence[int], *, longer_than: timedelta) -> list[tuple[datetime, datetime]]:
         """Return the stretches without work on any of the sources, between work before and work after, oldest first."""
+        ...
+
+    def first_work_at(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return when somebody first worked on any of the sources, as far as it is known."""
         ...
 
     def newest_work_at(self, source_ids: Sequence[int]) -> datetime | None:

@@ -115,8 +115,9 @@ def anchors_of(keys: bytes, heads: bytes = b"") -> list[int]:
 
     Args:
         keys: Packed keys of one stretch of a file.
-        heads: Packed keys of the file's first records, where the stretch is its beginning. Of another one its first key
-            counts as such: files that are followed as they grow then have an anchor in each stretch.
+        heads: Packed keys of the first records of the file, or of each session that begins in this stretch of it.
+            Without any, the stretch's first key counts as such: files that are followed as they grow then have an
+            anchor in each stretch.
     """
     first = array("q", heads or keys[:KEY_BYTES])
     rest = array("q", keys)

@@ -1,0 +1,101 @@
+"""
+One daemon per state folder, and what others may know of it.
+
+`daemon.lock` is held by the kernel for as long as the daemon lives, so there is no stale pid file to believe in:
+whoever can lock it knows that no daemon runs. `daemon.json` says who holds it and what it is doing; it is only
+believed while the lock is held.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from curatord.errors import BusyError, StateError
+
+__all__ = ["DaemonInstance", "running_daemon"]
+
+LOCK_NAME, STATE_NAME = "daemon.lock", "daemon.json"
+
+
+class DaemonInstance:
+    """The lock of the one daemon of *state_dir*, as a context manager; `BusyError` where there is one already."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._dir = state_dir
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        path = self._dir / LOCK_NAME
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise StateError(f"cannot open {path}: {error}", hint="look at the rights of the state folder") from error
+        if not _lock(descriptor):
+            os.close(descriptor)
+            pid = running_daemon(self._dir).get("pid")
+            raise BusyError(
+                f"a daemon is at work on {self._dir} already" + (f" (process {pid})" if pid else ""),
+                holder=str(pid or ""),
+                hint="stop that one first, or give this one a `state_dir` of its own",
+            )
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        (self._dir / STATE_NAME).unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def publish(self, state: Mapping[str, Any]) -> None:
+        """Write what `status` shows of this daemon: a JSON object with `pid`, `since`, `watching`, `activity`."""
+        temporary = self._dir / f".{STATE_NAME}.tmp"
+        temporary.write_text(json.dumps(state), encoding="utf-8")
+        temporary.replace(self._dir / STATE_NAME)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock; a `status` that looks at it in this very moment holds it for an instant, so try for a while."""
+    for attempt in range(20):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02 if attempt else 0)
+        else:
+            return True
+    return False
+
+
+def running_daemon(state_dir: Path) -> dict[str, Any]:
+    """
+    Return what the running daemon of *state_dir* last published, with `alive` true, or `{"alive": False}`.
+
+    Between taking the lock and the first publishing there is a moment in which only `alive` is known.
+    """
+    try:
+        descriptor = os.open(state_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return {"alive": False}
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return {"alive": True, **_published(state_dir)}
+    finally:
+        os.close(descriptor)
+    return {"alive": False}
+
+
+def _published(state_dir: Path) -> dict[str, Any]:
+    try:
+        state = json.loads((state_dir / STATE_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}

@@ -1,0 +1,140 @@
+"""
+The folders of runs: `<state_dir>/runs/<YYYYMMDD-HHMMSS[-N]>/` with `run.json`, `REPORT.md`, `plan.json`.
+
+A run's folder is made before its work starts, with `run.json` saying `running`, so that a killed run leaves its trace
+(bugs B045); `interrupted` finds such a folder at the next start and tells the truth in it. Every file is written beside
+its place and renamed, since a reader may come at any moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from curatord.core.values import RunId
+from curatord.errors import InputError, StateError
+
+__all__ = ["RunFolders"]
+
+_ID = re.compile(r"\d{8}-\d{6}(-\d+)?")
+JSON_NAME, REPORT_NAME, PLAN_NAME = "run.json", "REPORT.md", "plan.json"
+
+
+class RunFolders:
+    """All run folders below *state_dir*."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.root = state_dir / "runs"
+
+    def create(self, started_at: datetime) -> RunId:
+        """Make a new, empty folder named after *started_at* and return its id; two in one second get `-1`, `-2` …"""
+        stamp = f"{started_at.astimezone(UTC):%Y%m%d-%H%M%S}"
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for number in range(10_000):
+                run_id = RunId(stamp if number == 0 else f"{stamp}-{number}")
+                try:
+                    (self.root / run_id).mkdir(mode=0o700)
+                except FileExistsError:
+                    continue
+                return run_id
+        except OSError as error:
+            raise StateError(
+                f"cannot make a folder for this run in {self.root}: {error}",
+                hint="look at the free space and the permissions of the state folder",
+            ) from error
+        raise StateError(f"ten thousand runs began in one second in {self.root}", hint="is something in a loop?")
+
+    def path(self, run_id: RunId) -> Path:
+        """Return the folder of *run_id*, which need not exist; an id that is none is a `ValueError`."""
+        if not _ID.fullmatch(run_id):
+            raise ValueError(f"not a run's id: {run_id!r}")
+        return self.root / run_id
+
+    def report_path(self, run_id: RunId) -> Path:
+        """Return where the report of *run_id* stands or would stand."""
+        return self.path(run_id) / REPORT_NAME
+
+    def write(self, run_id: RunId, run: Mapping[str, Any], report: str) -> None:
+        """Write `REPORT.md`, then `run.json`, whole or not at all, and on the platter when this returns."""
+        folder = self.path(run_id)
+        self._replace(folder / REPORT_NAME, report)
+        self._replace(folder / JSON_NAME, json.dumps(run, ensure_ascii=False, indent=2) + "\n")
+
+    def write_plan(self, run_id: RunId, plan: Mapping[str, Any]) -> None:
+        """Write `plan.json`: what was decided, before anything of it is applied."""
+        self._replace(self.path(run_id) / PLAN_NAME, json.dumps(plan, ensure_ascii=False, indent=2) + "\n")
+
+    def read(self, run_id: RunId) -> dict[str, Any]:
+        """
+        Return `run.json` of *run_id*.
+
+        Raises:
+            InputError: There is none, or it cannot be read.
+        """
+        path = self.path(run_id) / JSON_NAME
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(f"no run {run_id}: {path} does not exist", hint="`curatord runs` lists them") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot read {path}: {error}") from error
+        if not isinstance(value, dict):
+            raise InputError(f"cannot read {path}: not a JSON object")
+        return value
+
+    def read_report(self, run_id: RunId) -> str:
+        """Return the text of `REPORT.md` of *run_id*, or raise `InputError`."""
+        path = self.report_path(run_id)
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"no report of run {run_id}: {error}", hint="`curatord runs` lists them") from error
+
+    def ids(self) -> list[RunId]:
+        """Return the ids of all folders, oldest first."""
+        try:
+            names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+        return sorted((RunId(name) for name in names if _ID.fullmatch(name)), key=_order)
+
+    def prune(self, keep: int, *, spare: Iterable[RunId] = ()) -> list[RunId]:
+        """Remove the oldest folders beyond *keep*, but none in *spare*, and return their ids."""
+        spared = set(spare)
+        surplus = self.ids()[: -keep or None] if keep > 0 else []
+        removed = []
+        for run_id in surplus:
+            if run_id not in spared:
+                shutil.rmtree(self.path(run_id))
+                removed.append(run_id)
+        return removed
+
+    def _replace(self, path: Path, text: str) -> None:
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise StateError(
+                f"cannot write {path}: {error}", hint="look at the free space and the permissions of the state folder"
+            ) from error
+
+
+def _order(run_id: RunId) -> tuple[str, int]:
+    """Sort key: `-10` comes after `-9`."""
+    stamp, number = run_id[:15], run_id[16:]
+    return stamp, int(number or 0)

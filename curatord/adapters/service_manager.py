@@ -1,0 +1,65 @@
+"""
+Telling systemd how we are: the notify protocol, one datagram a message (sd_notify(3), public documentation).
+
+Without `NOTIFY_SOCKET` every call does nothing, so that the daemon runs the same in a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+
+__all__ = ["ServiceManager"]
+
+
+class ServiceManager:
+    """The service manager that *environment* names, if any."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        address = environment.get("NOTIFY_SOCKET", "")
+        # A leading @ stands for the NUL of Linux' abstract sockets; anything else but a path is not for us.
+        self._address = "\0" + address[1:] if address.startswith("@") else address if address.startswith("/") else ""
+        ours = environment.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
+        usec = environment.get("WATCHDOG_USEC", "")
+        self.watchdog_s: float | None = int(usec) / 1e6 if ours and usec.isascii() and usec.isdigit() else None
+
+    @property
+    def present(self) -> bool:
+        """Whether somebody listens."""
+        return bool(self._address)
+
+    def ready(self, status: str) -> None:
+        """Say that start-up is over."""
+        self._send(f"READY=1\nSTATUS={_line(status)}")
+
+    def status(self, status: str) -> None:
+        """Say what we are doing, in one line."""
+        self._send(f"STATUS={_line(status)}")
+
+    def alive(self) -> None:
+        """Say that the worker got something done; call it from the worker only."""
+        self._send("WATCHDOG=1")
+
+    def reloading(self) -> None:
+        """Say that the configuration is being read again; `ready` ends it."""
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def stopping(self, status: str) -> None:
+        """Say that we are on our way out."""
+        self._send(f"STOPPING=1\nSTATUS={_line(status)}")
+
+    def _send(self, message: str) -> None:
+        if not self._address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as connection:
+                connection.sendto(message.encode("utf-8", "replace"), self._address)
+        except OSError:
+            # The manager may be restarting or its socket full; telling it is a courtesy that must never stop us.
+            return
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
