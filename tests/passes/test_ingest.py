@@ -107,6 +107,26 @@ def test_last_line_without_newline_counts_once_the_file_is_settled(world: World)
     assert not world.queries.sessions()[0].restarts
 
 
+def test_line_end_that_comes_late_makes_no_other_record(world: World) -> None:
+    """A last record without id is the same with and without its LF, also in a copy and when all is read anew."""
+    log = a_log()
+    log.raw({"type": "mode", "mode": "plan", "sessionId": "s-1"})
+    path = log.write(world.projects)
+    path.write_bytes(log.text()[:-1])
+    touch(path, log.at)
+    world.clock.at = log.at + timedelta(hours=1)
+    world.scan()
+    path.write_bytes(log.text())
+    shutil.copy(path, path.with_name("copy.jsonl"))
+    new = path.with_name("new")
+    new.write_bytes(log.text().replace(b"hello", b"HELLO"))
+    new.rename(path)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (6, *A_LOG[1:])}
+
+
 def test_call_without_result_becomes_an_event_when_settled(world: World) -> None:
     """A skill call whose result never came counts once the session is quiet, and is looked at without being changed."""
     log = Log()

@@ -9,6 +9,7 @@ one, where truncation takes the strong one away: what was written and gone again
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from datetime import timedelta
@@ -168,9 +169,11 @@ class Tailing(RuleBasedStateMachine):
                 self.note(self.path(name))
 
     def note(self, path: Path) -> None:
-        for line in path.read_bytes().split(b"\n")[:-1]:
+        whole_lines = path.read_bytes().rpartition(b"\n")[0]
+        # Two that were written onto one line are two records, if each is whole.
+        for piece in re.split(rb'\n|(?=\{"uuid")', whole_lines):
             try:
-                record = json.loads(line)
+                record = json.loads(piece)
             except ValueError:
                 continue
             content = record.get("message", {}).get("content")

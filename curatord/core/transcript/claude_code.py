@@ -382,7 +382,7 @@ class ClaudeCodeParser:
             else:
                 self._new[uuid] = None
         if not uuid or copy:
-            key = chained(self._key_before(), content)
+            key = chained(self._key_before(), content.rstrip(b"\n"))
             if self._guard is not None and key in self._guard:
                 known = True
             else:
@@ -725,7 +725,7 @@ class ClaudeCodeParser:
         """Take a line apart that holds several objects, none, or one with values of other types than usual."""
         for value in objects(line):
             if isinstance(value, Unreadable):
-                key = chained(self._key_before(), line)
+                key = chained(self._key_before(), line.rstrip(b"\n"))
                 self._last_key, self._last_id = key, None
                 if self._guard is not None and key in self._guard:
                     self._findings.repeated += 1

@@ -53,7 +53,8 @@ class Unreadable:
 
 class LineReader:
     """
-    Yields the lines of a file from *offset* on, as `LineSplitter` would.
+    Yields the lines of a file from *offset* on, as `LineSplitter` would, mostly with their LF: cutting it off would
+    copy every byte once more.
 
     Args:
         readline: The file's own `readline`, positioned at *offset*; it is given how many bytes to read at most.
