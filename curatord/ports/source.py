@@ -163,7 +163,8 @@ class LineParser(Protocol):
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
         """
-        Take whole lines with the offset at which each begins: without LF, CR, BOM or NULs around, never blank.
+        Take whole lines with the offset at which each begins, without CR, BOM or NULs around and never blank. The LF
+        may still be there, since cutting it off would copy every line: what is keyed by its content leaves it out.
 
         A line may still hold several values, or none that is whole: `lines.objects` takes such a line apart. Never
         raises for what a line holds: a line that cannot be understood is counted in the findings.
