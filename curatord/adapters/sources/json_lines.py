@@ -1,0 +1,170 @@
+"""
+The shared tailer: hosts that append JSON lines to files, with a `LineParser` a host.
+
+A file is read in chunks of 1 MiB from its watermark, so memory does not depend on its size, and given out in slices of
+some 32 MiB, each with its own watermark. The file is opened read-only and, where the owner may ask for it, without
+touching its access time: not a byte, mode or time of a transcript changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+
+from curatord.adapters.sources.walk import item_at, walk
+from curatord.core.transcript.lines import LineSplitter
+from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
+
+__all__ = ["CHUNK", "SLICE", "JsonLinesSource", "open_quietly"]
+
+CHUNK = 1024 * 1024  # 8 KiB would take four times as long
+SLICE = 32 * 1024 * 1024
+HEAD = 64 * 1024  # of a first record, so much is looked at
+TAIL = 256
+_NOATIME = getattr(os, "O_NOATIME", 0)
+
+
+def open_quietly(path: str) -> int:
+    """Return a read-only descriptor of *path* that leaves its access time alone where that is permitted."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)  # a pipe in the tree must not hang us
+    try:
+        return os.open(path, flags | _NOATIME)
+    except PermissionError:  # only a file's owner may ask for it
+        return os.open(path, flags)
+
+
+class JsonLinesSource:
+    """
+    The `Source` over a tree of JSON lines files.
+
+    Args:
+        host: As in the configuration.
+        path: The place that was configured or found.
+        root: The folder or file that is walked.
+        parser: Makes a parser for one file.
+        suffixes: Of the files' names.
+        skip_folders: Folders that hold other things.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        path: str,
+        root: str,
+        parser: ParserFactory,
+        suffixes: tuple[str, ...] = (".jsonl",),
+        skip_folders: frozenset[str] = frozenset(),
+    ) -> None:
+        self.host = host
+        self.path = path
+        self.root = root
+        self._parser = parser
+        self._suffixes = suffixes
+        self._skip_folders = skip_folders
+        self._problems: list[str] = []
+
+    @property
+    def problems(self) -> list[str]:
+        """What the last `items` could not look at."""
+        return self._problems
+
+    def items(self) -> Iterator[Item]:
+        """Yield the files with one stat each."""
+        self._problems = []
+        return walk(self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems)
+
+    def item_at(self, path: str) -> Item | None:
+        """Return the file at *path*, or None where it is no transcript of this source."""
+        if path != self.root:
+            below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
+            parts = below.split(os.sep)
+            if below == path or not parts[-1].endswith(self._suffixes):
+                return None
+            if not self._skip_folders.isdisjoint(parts[:-1]):
+                return None
+        item, is_file = item_at(path)
+        return item if is_file else None
+
+    def examine(self, item: Item, offset: int) -> Marks:
+        """Return the hashes of the first record and of the bytes before *offset*."""
+        descriptor = open_quietly(item.path)
+        try:
+            return Marks(head=_head(descriptor), tail=_tail(descriptor, offset))
+        finally:
+            os.close(descriptor)
+
+    def read(self, item: Item, start: Start, stop: Callable[[], bool]) -> Iterator[Slice]:
+        """Yield what the file holds from *start* on."""
+        parser = self._parser(self._below(item.path), start)
+        splitter = LineSplitter(start.offset)
+        descriptor = open_quietly(item.path)
+        try:
+            head = _head(descriptor)
+            at = start.offset
+            read = 0
+            if at:
+                os.lseek(descriptor, at, os.SEEK_SET)
+            while True:
+                chunk = os.read(descriptor, CHUNK)
+                read += len(chunk)
+                at += len(chunk)
+                if chunk:
+                    parser.feed(splitter.feed(chunk))
+                    for line in splitter.oversize:
+                        parser.oversize(line.head, line.tail, line.size, line.offset)
+                    splitter.oversize.clear()
+                # A short read is the end of the file: nobody is asked twice, what comes later is the next scan's.
+                ended = len(chunk) < CHUNK
+                if ended and start.settled:
+                    _settle(parser, splitter)
+                if ended or read >= SLICE:
+                    stopped = not ended and stop()
+                    waits = parser.waiting or (splitter.half_size > 0 and not start.settled)
+                    yield Slice(
+                        findings=parser.findings(),
+                        offset=splitter.offset,
+                        size=at,
+                        state=parser.state(),
+                        marks=Marks(head=head, tail=_tail(descriptor, splitter.offset)),
+                        bytes_read=read,
+                        waiting=waits and not (ended and start.settled),
+                        last=ended,
+                    )
+                    read = 0
+                    if ended or stopped:
+                        return
+        finally:
+            os.close(descriptor)
+
+    def _below(self, path: str) -> str:
+        below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
+        return (os.path.basename(path) if below == path else below).replace(os.sep, "/")
+
+
+def _settle(parser: LineParser, splitter: LineSplitter) -> None:
+    last = splitter.last_line()
+    if last is not None:
+        parser.feed([last])
+    parser.settle()
+
+
+def _head(descriptor: int) -> bytes:
+    data = os.pread(descriptor, HEAD, 0)
+    end = data.find(b"\n")
+    if end < 0 and len(data) < HEAD:
+        return b""  # not whole yet
+    return _hash(data[:end] if end >= 0 else data)
+
+
+def _tail(descriptor: int, offset: int) -> bytes:
+    if not offset:
+        return b""
+    size = min(TAIL, offset)
+    data = os.pread(descriptor, size, offset - size)
+    return _hash(data) if len(data) == size else b""
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=8).digest()

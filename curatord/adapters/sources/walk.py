@@ -1,0 +1,91 @@
+"""
+Listing a tree of transcripts: one `scandir` a folder, one `stat` a file, nothing opened.
+
+Links to folders are followed, but no folder is walked twice, whatever leads to it. A folder that cannot be listed is
+noted and passed over; the root that does not exist is an error of the caller's, since then the source waits.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+
+from curatord.ports.source import Item
+
+__all__ = ["item_at", "walk"]
+
+
+def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], problems: list[str]) -> Iterator[Item]:
+    """
+    Yield the files below *root* (or *root* itself, where it is one) whose names end in one of *suffixes*.
+
+    Args:
+        root: Absolute path.
+        suffixes: Of names, with the dot.
+        skip_folders: Names of folders that hold no transcripts.
+        problems: Gets a line for each folder that could not be listed.
+
+    Raises:
+        FileNotFoundError: *root* does not exist. OSError: It cannot be listed.
+    """
+    top = os.stat(root)
+    if not os.path.isdir(root):
+        yield _item(root, top)
+        return
+    linked: set[str] = set()  # real paths of folders reached through a link
+    real_root = os.path.realpath(root)
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            entries = os.scandir(folder)
+        except OSError as error:
+            if folder == root:
+                raise
+            problems.append(f"cannot list {folder}: {error.strerror}")
+            continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if name.endswith(suffixes):
+                    try:
+                        if entry.is_file():
+                            found = entry.stat()
+                            yield Item(
+                                entry.path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns,
+                                found.st_nlink > 1,
+                            )  # fmt: skip
+                            continue
+                    except FileNotFoundError:
+                        continue  # gone since it was listed, or a link to nowhere
+                    except OSError as error:
+                        problems.append(f"cannot look at {entry.path}: {error.strerror}")
+                        continue
+                if entry.is_dir(follow_symlinks=False):
+                    if name not in skip_folders:
+                        folders.append(entry.path)
+                elif entry.is_symlink() and name not in skip_folders and _new_folder(entry.path, real_root, linked):
+                    folders.append(entry.path)
+
+
+def item_at(path: str) -> tuple[Item, bool]:
+    """Return *path* as an item, and whether it is a regular file; raises `FileNotFoundError` or another `OSError`."""
+    found = os.stat(path)
+    return _item(path, found), stat.S_ISREG(found.st_mode)
+
+
+def _item(path: str, found: os.stat_result) -> Item:
+    return Item(path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_nlink > 1)
+
+
+def _new_folder(path: str, real_root: str, linked: set[str]) -> bool:
+    """Return whether the link at *path* leads to a folder that is not walked anyway, and remember it."""
+    if not os.path.isdir(path):
+        return False
+    real = os.path.realpath(path)
+    inside: Callable[[str], bool] = lambda folder: real == folder or real.startswith(folder + os.sep)  # noqa: E731
+    if inside(real_root) or real_root.startswith(real + os.sep) or any(map(inside, linked)):
+        return False
+    linked.add(real)
+    return True

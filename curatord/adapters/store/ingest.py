@@ -1,0 +1,498 @@
+"""
+The ingest tables: the writing side, one transaction a batch.
+
+A batch is many small files or one slice of a large one. Everything about a file goes into the same transaction: its
+watermark and parser state, its parts, events, keys and anchors, its share of the source's hours and days. Cut anywhere,
+the file is either counted up to the new watermark or stands at the old one.
+
+Rows of a batch are gathered per table and written with `executemany`, since a first scan writes some ten rows a file.
+`synchronous` is NORMAL for it: after a power cut the last batches may be missing, never torn, and are read again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from curatord.adapters.store.database import Database
+from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
+from curatord.core.watermark import Watermark
+from curatord.errors import BusyError, StateError
+from curatord.ports.ingest_store import Details, Known, Reading
+from curatord.ports.source import Item
+
+__all__ = ["IngestStore"]
+
+MAX_RESTARTS = 20
+MAX_PROBLEMS = 50
+MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
+
+_KNOWN = (
+    "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
+)
+_KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
+_FILE = (
+    "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
+    " failures, retry_at, error FROM files"
+)
+_FILE_BY_ID = _FILE + " WHERE id = ?"
+_FILES_GONE = (
+    _FILE + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?) ON source = of_host"
+    " WHERE head = ? AND gone_at IS NOT NULL ORDER BY (dev = ? AND ino = ?) DESC, path = ? DESC, id LIMIT 8"
+)
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session's row while a batch is gathered."""
+
+    rowid: int
+    kind: SessionKind
+    parent: str | None
+    cwds: list[str]
+    new: bool
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The rows of one transaction."""
+
+    files: list[tuple[Any, ...]] = field(default_factory=list)
+    parts: list[tuple[Any, ...]] = field(default_factory=list)
+    events: list[tuple[Any, ...]] = field(default_factory=list)
+    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    anchors: dict[int, int] = field(default_factory=dict)
+    hours: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    days: dict[tuple[int, int], int] = field(default_factory=dict)
+    sessions: dict[tuple[str, str], _Session] = field(default_factory=dict)
+
+
+class IngestStore:
+    """The `IngestWriter` over the state database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection = database.connection
+        self._hosts: dict[int, str] = {}
+        self._versions: dict[int, set[str]] = {}
+
+    # -- sources and files
+
+    def source_id(self, host: str, path: str, *, now_ms: int) -> int:
+        """Return the row of the source, made where it is new."""
+        query = "SELECT id FROM sources WHERE host = ? AND path = ?"
+        row = self._connection.execute(query, (host, path)).fetchone()
+        if row is None:
+            with self._transaction() as connection:
+                connection.execute(
+                    "INSERT OR IGNORE INTO sources (host, path, first_seen_at) VALUES (?, ?, ?)", (host, path, now_ms)
+                )
+                row = connection.execute(query, (host, path)).fetchone()
+        self._hosts[row[0]] = host
+        return int(row[0])
+
+    def known(self, source_id: int) -> dict[str, Known]:
+        """Return all files of the source that were there when last looked, by path."""
+        return {row[0]: Known._make(row[1:]) for row in self._connection.execute(_KNOWN, (source_id,))}
+
+    def known_at(self, source_id: int, path: str) -> Known | None:
+        """Return one of them."""
+        row = self._connection.execute(_KNOWN_AT, (source_id, path)).fetchone()
+        return Known._make(row[1:]) if row else None
+
+    def details(self, file_id: int) -> Details:
+        """Return a file's row."""
+        return _details(self._connection.execute(_FILE_BY_ID, (file_id,)).fetchone())
+
+    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
+        """Return files of the host that are gone and had this head, those of the same inode or path first."""
+        # Inodes are held signed, since some file systems use all 64 bits.
+        wanted = (host, head, _signed(item.dev), _signed(item.ino), item.path)
+        rows = self._connection.execute(_FILES_GONE, wanted)
+        return [_details(row) for row in rows]
+
+    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
+        """Return the packed keys of the files."""
+        found: list[bytes] = []
+        for file_id in file_ids:
+            rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
+            found.extend(row[0] for row in rows)
+        return found
+
+    def moved(self, file_id: int, source_id: int, item: Item, *, now_ms: int) -> None:
+        """Note that a file is now at *item*'s path, and unchanged."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, gone_at = NULL"
+                " WHERE id = ?",
+                (source_id, item.path, _signed(item.dev), _signed(item.ino), item.size, item.mtime_ns, file_id),
+            )
+
+    def gone(self, file_ids: Sequence[int], *, now_ms: int) -> None:
+        """Note that files are no longer there."""
+        with self._transaction() as connection:
+            connection.executemany(
+                "UPDATE files SET gone_at = ?, waiting = 0 WHERE id = ?", [(now_ms, file_id) for file_id in file_ids]
+            )
+
+    def failed(self, source_id: int, item: Item, file_id: int | None, error: str, *, retry_ms: int) -> None:
+        """Note that a file could not be read, and when to try again."""
+        stat = (_signed(item.dev), _signed(item.ino), item.size, item.mtime_ns)
+        with self._transaction() as connection:
+            if file_id is None:
+                connection.execute(
+                    "INSERT INTO files (source, path, dev, ino, size, mtime_ns, offset, head, tail, state, failures,"
+                    " retry_at, error) VALUES (?, ?, ?, ?, ?, ?, 0, x'', x'', x'', 1, ?, ?)",
+                    (source_id, item.path, *stat, retry_ms, error[:500]),
+                )
+            else:
+                connection.execute(
+                    "UPDATE files SET failures = CASE WHEN size = ? AND mtime_ns = ? THEN failures + 1 ELSE 1 END,"
+                    " retry_at = ?, error = ?, dev = ?, ino = ?, size = ?, mtime_ns = ? WHERE id = ?",
+                    (item.size, item.mtime_ns, retry_ms, error[:500], *stat, file_id),
+                )
+
+    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
+        """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
+        connection = self._connection
+        row = connection.execute(
+            "SELECT complete_at, testifies_from FROM sources WHERE id = ?", (source_id,)
+        ).fetchone()
+        complete_at, testifies = row
+        if complete:
+            testifies = self._testimony(source_id, now_ms, complete_at, testifies, present)
+            # An empty place says nothing: a folder that is not mounted must not make all older testimony void.
+            if present or complete_at is None:
+                complete_at = now_ms
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE sources SET scanned_at = ?, complete_at = ?, testifies_from = ?, present = ?, problems = ?"
+                " WHERE id = ?",
+                (now_ms, complete_at, testifies, present, json.dumps(list(problems)[:MAX_PROBLEMS]), source_id),
+            )
+
+    def _testimony(
+        self, source_id: int, now_ms: int, complete_at: int | None, testifies: int | None, present: int
+    ) -> int | None:
+        """
+        Return from when the source testifies (contract section 7, rule 4).
+
+        Before the first complete scan anything may have been pruned: what is there can testify from the oldest
+        `last_at` on. The same holds anew where everything older than the scan before is gone: who prunes after 30
+        days and was not looked at for 60 has lost 30 of them unseen.
+        """
+        if not present:
+            return now_ms if complete_at is None else testifies
+        oldest_first, oldest_last = self._connection.execute(
+            "SELECT min(first_at), min(last_at) FROM (SELECT min(p.first_at) AS first_at, max(p.last_at) AS last_at"
+            " FROM parts p JOIN files f ON f.id = p.file WHERE f.source = ? AND f.gone_at IS NULL GROUP BY p.session)",
+            (source_id,),
+        ).fetchone()
+        if oldest_last is None:
+            return testifies if testifies is not None else now_ms
+        if complete_at is None or testifies is None:
+            return int(min(oldest_last, now_ms))
+        (older_gone,) = self._connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM files WHERE source = ? AND gone_at IS NOT NULL)", (source_id,)
+        ).fetchone()
+        if older_gone and oldest_first is not None and oldest_first >= complete_at:
+            return int(max(testifies, min(oldest_last, now_ms)))
+        return int(testifies)
+
+    # -- the batch
+
+    def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
+        """Commit the readings in one transaction, each of them whole or, where it meets others' anchors, not at all."""
+        with self._transaction() as connection:
+            batch = _Batch()
+            owners = self._owners(connection, readings)
+            self._load_sessions(connection, readings, batch)
+            (next_file,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+            (next_session,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sessions").fetchone()
+            done: list[tuple[int, int | None, frozenset[int]]] = []
+            for place, reading in enumerate(readings):
+                shared = frozenset(
+                    owner
+                    for anchor in reading.anchors
+                    if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
+                )
+                if shared:
+                    done.append((place, None, shared))
+                    continue
+                file_id = reading.file_id
+                if file_id is None:
+                    file_id, next_file = next_file, next_file + 1
+                    batch.files.append(_file_row(file_id, reading))
+                else:
+                    self._update_file(connection, file_id, reading, now_ms)
+                for anchor in reading.anchors:
+                    batch.anchors[anchor] = file_id
+                if reading.slice.findings.keys:
+                    batch.keys.append((file_id, file_id, reading.slice.findings.keys))
+                host = self._hosts[reading.source_id]
+                for tally in reading.slice.findings.sessions.values():
+                    session = batch.sessions.get((host, tally.session_id))
+                    if session is None:
+                        session = _Session(next_session, tally.kind, tally.parent, tally.cwds[:MAX_CWDS], new=True)
+                        batch.sessions[host, tally.session_id] = session
+                        next_session += 1
+                    else:
+                        _join_session(session, tally)
+                    self._gather(connection, batch, reading, file_id, session, tally)
+                done.append((place, file_id, shared))
+            self._flush(connection, batch)
+            self._note_sources(connection, [r for r, (_, i, _) in zip(readings, done, strict=True) if i is not None])
+        return done
+
+    def _owners(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> dict[int, int]:
+        """Return which files hold those anchors of the batch that are known."""
+        wanted = [anchor for reading in readings for anchor in reading.anchors]
+        if not wanted:
+            return {}
+        return dict(
+            connection.execute(
+                "SELECT key, file FROM anchors WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
+            )
+        )
+
+    def _load_sessions(self, connection: sqlite3.Connection, readings: Sequence[Reading], batch: _Batch) -> None:
+        wanted: dict[str, set[str]] = {}
+        for reading in readings:
+            wanted.setdefault(self._hosts[reading.source_id], set()).update(reading.slice.findings.sessions)
+        for host, names in wanted.items():
+            rows = connection.execute(
+                "SELECT session_id, id, kind, parent, cwds FROM sessions"
+                " WHERE host = ? AND session_id IN (SELECT value FROM json_each(?))",
+                (host, json.dumps(sorted(names))),
+            )
+            for name, rowid, kind, parent, cwds in rows:
+                batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, json.loads(cwds), new=False)
+
+    def _gather(
+        self,
+        connection: sqlite3.Connection,
+        batch: _Batch,
+        reading: Reading,
+        file_id: int,
+        session: _Session,
+        tally: SessionTally,
+    ) -> None:
+        row = session.rowid
+        first, last, calls = tally.first_ms, tally.last_ms, tally.tool_calls
+        counts = [tally.records, tally.unreadable, tally.user_turns, tally.assistant_turns]
+        if reading.file_id is not None:
+            held = connection.execute(
+                "SELECT records, unreadable, user_turns, assistant_turns, first_at, last_at, tool_calls FROM parts"
+                " WHERE file = ? AND session = ?",
+                (file_id, row),
+            ).fetchone()
+            if held is not None:
+                counts = [a + b for a, b in zip(counts, held, strict=False)]
+                first = min((at for at in (first, held[4]) if at is not None), default=None)
+                last = max((at for at in (last, held[5]) if at is not None), default=None)
+                calls = _summed(json.loads(held[6]), calls)
+        batch.parts.append((file_id, row, tally.side, *counts, first, last, json.dumps(calls)))
+        mtime_ms = reading.item.mtime_ns // 1_000_000
+        for s in tally.sightings:
+            # No record near it has a time: the file's own is the best guess, and said to be one.
+            at = mtime_ms if s.at_ms is None else s.at_ms
+            guessed = s.estimated or s.at_ms is None
+            batch.events.append((row, at, s.skill, s.kind.value, s.via, s.path, s.cwd, s.ref, guessed))
+        if tally.retracted:
+            connection.executemany(
+                "DELETE FROM events WHERE session = ? AND ref = ?", [(row, ref) for ref in tally.retracted]
+            )
+        if tally.amended:
+            connection.executemany(
+                "UPDATE events SET path = ? WHERE session = ? AND ref = ?",
+                [(path, row, ref) for ref, path in tally.amended.items()],
+            )
+        if not session.kind.counts:
+            return
+        source = reading.source_id
+        for number, hour in tally.hours.items():
+            known = batch.hours.get((source, number))
+            if known is None:
+                batch.hours[source, number] = [hour.first_ms, hour.last_ms]
+            else:
+                known[0] = min(known[0], hour.first_ms)
+                known[1] = max(known[1], hour.last_ms)
+        for day, turns in tally.turns_by_day.items():
+            batch.days[source, day] = batch.days.get((source, day), 0) + turns
+
+    def _flush(self, connection: sqlite3.Connection, batch: _Batch) -> None:
+        many = connection.executemany
+        many(
+            "INSERT INTO sessions (id, host, session_id, parent, kind, cwds) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (s.rowid, host, name, s.parent, s.kind.value, json.dumps(s.cwds))
+                for (host, name), s in batch.sessions.items()
+                if s.new
+            ],
+        )
+        many(
+            "UPDATE sessions SET parent = ?, kind = ?, cwds = ? WHERE id = ?",
+            [
+                (s.parent, s.kind.value, json.dumps(s.cwds), s.rowid)
+                for s in batch.sessions.values()
+                if s.changed and not s.new
+            ],
+        )
+        many(
+            "INSERT INTO files (id, source, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, bad)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            batch.files,
+        )
+        many("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.parts)
+        many(
+            "INSERT INTO events (session, at, skill, kind, via, path, cwd, ref, estimated)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            batch.events,
+        )
+        many(
+            "INSERT INTO keys (file, seq, keys) VALUES"
+            " (?, (SELECT coalesce(max(seq), 0) + 1 FROM keys WHERE file = ?), ?)",
+            batch.keys,
+        )
+        many("INSERT OR IGNORE INTO anchors VALUES (?, ?)", batch.anchors.items())
+        many(
+            "INSERT INTO hours VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)",
+            [(*at, *times) for at, times in batch.hours.items()],
+        )
+        many(
+            "INSERT INTO days VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET turns = turns + excluded.turns",
+            [(*at, turns) for at, turns in batch.days.items()],
+        )
+
+    def _update_file(self, connection: sqlite3.Connection, file_id: int, reading: Reading, now_ms: int) -> None:
+        done = reading.slice
+        bad, restarts = connection.execute("SELECT bad, restarts FROM files WHERE id = ?", (file_id,)).fetchone()
+        if done.findings.bad:
+            bad = json.dumps((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
+        if reading.restarted:
+            told = [*json.loads(restarts), [now_ms, reading.restarted]]
+            restarts = json.dumps(told[-MAX_RESTARTS:])
+        connection.execute(
+            "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, offset = ?, head = ?,"
+            " tail = ?, state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, gone_at = NULL,"
+            " failures = 0, retry_at = NULL, error = NULL, bad = ?, restarts = ? WHERE id = ?",
+            (*_file_row(file_id, reading)[1:12], reading.grown, now_ms, bad, restarts, file_id),
+        )
+        (pieces,) = connection.execute("SELECT count(*) FROM keys WHERE file = ?", (file_id,)).fetchone()
+        if pieces >= MERGE_KEYS_AT:
+            whole = b"".join(self.keys([file_id]))
+            connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
+            connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
+
+    def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> None:
+        """Add to the sources what `doctor` wants to know; most batches have nothing of the kind."""
+        for source_id in {reading.source_id for reading in readings}:
+            found = [r.slice.findings for r in readings if r.source_id == source_id]
+            versions = {version for f in found for version in f.versions}
+            unknown: dict[str, int] = {}
+            for f in found:
+                for name, count in f.unknown.items():
+                    unknown[name] = unknown.get(name, 0) + count
+            sums = [sum(getattr(f, name) for f in found) for name in _SUMS]
+            seen = self._versions.get(source_id)
+            if seen is not None and versions <= seen and not unknown and not any(sums):
+                continue
+            held = connection.execute("SELECT unknown, versions FROM sources WHERE id = ?", (source_id,)).fetchone()
+            kept = sorted(versions | set(json.loads(held[1])))[-MAX_NAMES:]
+            self._versions[source_id] = set(kept)
+            connection.execute(
+                "UPDATE sources SET unknown = ?, versions = ?, oversize = oversize + ?, repeated = repeated + ?,"
+                " naive_times = naive_times + ?, future_times = future_times + ? WHERE id = ?",
+                (json.dumps(_summed(json.loads(held[0]), unknown)), json.dumps(kept), *sums, source_id),
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection in a transaction that need not be on the platter when it ends; later ones are strict."""
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self._database.transaction() as connection:
+                yield connection
+        except sqlite3.OperationalError as failed:
+            if failed.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise BusyError(f"the database is in use: {failed}", hint="try again in a moment") from failed
+            raise StateError(
+                f"cannot write what was read into {self._database.path}: {failed}",
+                hint="look at its permissions and the free space; what was committed stays, the next scan goes on",
+            ) from failed
+        finally:
+            self._connection.execute("PRAGMA synchronous = FULL")
+
+
+_SUMS = ("oversize", "repeated", "naive_times", "future_times")
+
+
+def _signed(number: int) -> int:
+    """Return an inode or device number as SQLite can hold it; some file systems use all 64 bits."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
+    item, done = reading.item, reading.slice
+    return (
+        file_id,
+        reading.source_id,
+        item.path,
+        _signed(item.dev),
+        _signed(item.ino),
+        item.size,
+        item.mtime_ns,
+        done.offset,
+        done.marks.head,
+        done.marks.tail,
+        done.state,
+        done.waiting,
+        json.dumps(done.findings.bad),
+    )
+
+
+def _details(row: tuple[Any, ...]) -> Details:
+    return Details(
+        file_id=row[0],
+        path=row[1],
+        dev=row[2],
+        ino=row[3],
+        size=row[4],
+        mtime_ns=row[5],
+        watermark=Watermark(offset=row[6], head=row[7], tail=row[8]),
+        state=row[9],
+        waiting=bool(row[10]),
+        grown_ms=row[11],
+        gone=row[12] is not None,
+        failures=row[13],
+        retry_ms=row[14],
+        error=row[15],
+    )
+
+
+def _join_session(session: _Session, tally: SessionTally) -> None:
+    kind = session.kind.stronger(tally.kind)
+    if kind is not session.kind:
+        session.kind = kind
+        session.changed = True
+    if tally.parent and not session.parent:
+        session.parent = tally.parent
+        session.changed = True
+    for cwd in tally.cwds:
+        if cwd not in session.cwds and len(session.cwds) < MAX_CWDS:
+            session.cwds.append(cwd)
+            session.changed = True
+
+
+def _summed(into: dict[str, int], more: dict[str, int]) -> dict[str, int]:
+    for name, count in more.items():
+        if name not in into and len(into) >= MAX_NAMES:
+            name = OTHER
+        into[name] = into.get(name, 0) + count
+    return into

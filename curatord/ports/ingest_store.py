@@ -1,0 +1,332 @@
+"""
+What the ingest pass keeps, and what others ask of it.
+
+The pass writes through `IngestWriter` (one transaction a batch: watermark, counts, events and parser state of each file
+together); everything else in the product only reads, through `IngestReader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+
+from curatord.core.transcript.times import iso_of
+from curatord.core.values import Event, EventKind
+from curatord.core.watermark import Watermark
+from curatord.ports.source import Item, Slice
+
+__all__ = [
+    "CreatedBy",
+    "Details",
+    "IngestReader",
+    "IngestWriter",
+    "Known",
+    "Reading",
+    "Resolve",
+    "SessionRow",
+    "SkillUse",
+    "SourceState",
+    "Totals",
+]
+
+
+class Known(NamedTuple):
+    """A file's row as far as "unchanged?" needs it; *special*: it waits for something or failed, see its `Details`."""
+
+    file_id: int
+    dev: int
+    ino: int
+    size: int
+    mtime_ns: int
+    special: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """The rest of a file's row."""
+
+    file_id: int
+    path: str
+    dev: int
+    ino: int
+    size: int
+    mtime_ns: int
+    watermark: Watermark
+    state: bytes
+    waiting: bool
+    grown_ms: int | None
+    gone: bool
+    failures: int
+    retry_ms: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """
+    One slice of one item on its way into the store.
+
+    *file_id* None: a file never seen before. *anchors* are salted. *grown*: it was seen to grow since an earlier scan.
+    *restarted* is the reason where it was read anew.
+    """
+
+    source_id: int
+    item: Item
+    file_id: int | None
+    slice: Slice
+    anchors: Sequence[int]
+    grown: bool = False
+    restarted: str | None = None
+
+
+class Resolve(Protocol):
+    """Says which library an event belongs to (contract section 5), or None."""
+
+    def __call__(self, *, host: str, skill: str, path: str | None, cwd: str | None) -> str | None:
+        """Return the library's name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """
+    One session over all its files.
+
+    *cwds* are all working folders that its records name (at most 16), *cwd* is the first. *skill_events* counts them.
+    *offset* and *size* are of the file *path*. *settled_from*: the newest of its records' times and of growth that was
+    seen; it is settled when that is `session_quiet` ago. *kind* is a `SessionKind`.
+    """
+
+    host: str
+    session_id: str
+    source_id: int
+    path: str
+    parent: str | None
+    kind: str
+    cwds: tuple[str, ...]
+    first_at: datetime | None
+    last_at: datetime | None
+    records: int
+    unreadable: int
+    user_turns: int
+    assistant_turns: int
+    tool_calls: dict[str, int]
+    skill_events: int
+    offset: int
+    size: int
+    restarts: tuple[tuple[datetime, str], ...]
+    settled_from: datetime | None
+    present: bool
+
+    @property
+    def cwd(self) -> str | None:
+        """The first working folder."""
+        return self.cwds[0] if self.cwds else None
+
+    def is_settled(self, *, now: datetime, quiet: timedelta) -> bool:
+        """Return whether nothing was seen of it for *quiet*; one without any time is settled."""
+        return self.settled_from is None or now - self.settled_from >= quiet
+
+    def as_json(self, *, now: datetime, quiet: timedelta) -> dict[str, Any]:
+        """Return it as `curatord sessions --json` shows it; `distil` is added by who knows of it."""
+        return {
+            "host": self.host,
+            "session_id": self.session_id,
+            "path": self.path,
+            "parent": self.parent,
+            "cwd": self.cwd,
+            "first_at": _iso(self.first_at),
+            "last_at": _iso(self.last_at),
+            "records": self.records,
+            "unreadable": self.unreadable,
+            "user_turns": self.user_turns,
+            "assistant_turns": self.assistant_turns,
+            "tool_calls": self.tool_calls,
+            "skill_events": self.skill_events,
+            "watermark": {"offset": self.offset, "size": self.size},
+            "restarts": [{"at": _iso(at), "reason": reason} for at, reason in self.restarts],
+            "settled": self.is_settled(now=now, quiet=quiet),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedBy:
+    """The first `create` event of a skill: who made it, when, in which session."""
+
+    host: str
+    session_id: str
+    at: datetime
+    via: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillUse:
+    """All that the events say of one skill name in one library (None: it is unknown which)."""
+
+    library: str | None
+    skill: str
+    counts: dict[EventKind, int]
+    newest: dict[EventKind, datetime]
+    created: CreatedBy | None
+    sessions: int
+    hosts: tuple[str, ...]
+
+    @property
+    def last_at(self) -> datetime:
+        """The newest event of any kind."""
+        return max(self.newest.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """
+    One source for `status` and `doctor`.
+
+    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and
+    *unknown* (per type) are over all that was ever read; *bad* are some (path, offset, reason).
+    """
+
+    source_id: int
+    host: str
+    path: str
+    scanned_at: datetime | None
+    complete_at: datetime | None
+    testifies_from: datetime | None
+    newest_record_at: datetime | None
+    sessions: int
+    present: int
+    gone: int
+    failing: int
+    records: int
+    unreadable: int
+    oversize: int
+    repeated: int
+    naive_times: int
+    future_times: int
+    unknown: dict[str, int]
+    versions: tuple[str, ...]
+    problems: tuple[str, ...]
+    bad: tuple[tuple[str, int, str], ...]
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a scan added to one source; collected by the pass, written with the batch."""
+
+    oversize: int = 0
+    repeated: int = 0
+    naive_times: int = 0
+    future_times: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
+    versions: set[str] = field(default_factory=set)
+
+
+class IngestWriter(Protocol):
+    """What the pass needs. Nothing is kept of a `write` that raises."""
+
+    def source_id(self, host: str, path: str, *, now_ms: int) -> int:
+        """Return the row of the source, made where it is new."""
+        ...
+
+    def known(self, source_id: int) -> dict[str, Known]:
+        """Return all files of the source that were there when last looked, by path."""
+        ...
+
+    def known_at(self, source_id: int, path: str) -> Known | None:
+        """Return one of them."""
+        ...
+
+    def details(self, file_id: int) -> Details:
+        """Return a file's row."""
+        ...
+
+    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
+        """Return files of the host that are gone and had this head, those of the same inode or path first."""
+        ...
+
+    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
+        """Return the packed keys of the files."""
+        ...
+
+    def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
+        """
+        Commit the readings in one transaction, each of them whole or, where it meets others' anchors, not at all.
+
+        Returns:
+            For each reading, in order: its place, the file's id (None: not written), and the files that it shares
+            anchors with; those are to be read again under their keys.
+        """
+        ...
+
+    def moved(self, file_id: int, source_id: int, item: Item, *, now_ms: int) -> None:
+        """Note that a file is now at *item*'s path, and unchanged."""
+        ...
+
+    def gone(self, file_ids: Sequence[int], *, now_ms: int) -> None:
+        """Note that files are no longer there."""
+        ...
+
+    def failed(self, source_id: int, item: Item, file_id: int | None, error: str, *, retry_ms: int) -> None:
+        """Note that a file could not be read, and when to try again."""
+        ...
+
+    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
+        """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
+        ...
+
+
+class IngestReader(Protocol):
+    """What was learnt from the transcripts. Sessions of curatord itself and of hosts' reviewers are left out."""
+
+    def sessions(
+        self, *, host: str | None = None, since: datetime | None = None, session_id: str | None = None
+    ) -> list[SessionRow]:
+        """Return the sessions, oldest first; *since* is of their last record."""
+        ...
+
+    def events(
+        self,
+        *,
+        resolve: Resolve,
+        skill: str | None = None,
+        since: datetime | None = None,
+        host: str | None = None,
+        library: str | None = None,
+        session_id: str | None = None,
+    ) -> list[Event]:
+        """Return the skill events, oldest first."""
+        ...
+
+    def skill_usage(self, *, resolve: Resolve) -> list[SkillUse]:
+        """Return what the events say per library and skill, ordered by both."""
+        ...
+
+    def work_gaps(self, source_ids: Sequence[int], *, longer_than: timedelta) -> list[tuple[datetime, datetime]]:
+        """Return the stretches without work on any of the sources, between work before and work after, oldest first."""
+        ...
+
+    def newest_work_at(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return when somebody last worked on any of the sources."""
+        ...
+
+    def testifies_from(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return the latest time from which each of the non-empty sources can testify; None: there is none such."""
+        ...
+
+    def sources(self) -> list[SourceState]:
+        """Return all sources, for `status` and `doctor`."""
+        ...
+
+    def calls_per_day(self, source_ids: Sequence[int], *, since: datetime, until: datetime) -> float:
+        """Return turns of the model per day over the time given."""
+        ...
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else iso_of(round(at.timestamp() * 1000))
+
+
+Progress = Callable[[int, int], None]
