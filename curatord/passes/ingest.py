@@ -177,6 +177,7 @@ class _Job:
     details: Details | None = None
     start: Start = field(default_factory=Start)
     restarted: str | None = None
+    guarded: frozenset[int] = frozenset()
 
 
 class _Ingest:
@@ -394,6 +395,7 @@ class _Ingest:
                 details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
             )
             own = self._store.keys([details.file_id])
+            job.guarded = frozenset({details.file_id})
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
                 guard = Guard(*own)
@@ -459,36 +461,33 @@ class _Ingest:
     def _read_shared(self, job: _Job, shared: frozenset[int]) -> None:
         """Read *job* once more, passing over what the files *shared* hold already, until it meets no further ones."""
         source = self._sources[job.source]
-        met: set[int] = set()
-        fresh = job.start.offset == 0
-        while not shared <= met:
-            met |= shared
+        while True:
+            job.guarded |= shared
             own = self._store.keys([job.file_id]) if job.file_id is not None else []
-            others = self._store.keys(sorted(met - {job.file_id}))
+            others = self._store.keys(sorted(job.guarded - {job.file_id}))
             start = job.start
+            anew = start.offset == 0
             job.start = Start(
                 offset=start.offset,
                 state=start.state,
-                guard=Guard(*others, *(own if start.offset == 0 else [])),
-                before=Guard(*(own if start.offset else [])),
+                guard=Guard(*others, *(own if anew else [])),
+                before=Guard(*([] if anew else own)),
                 settled=start.settled,
                 now_ms=start.now_ms,
                 mtime_ms=start.mtime_ms,
             )
-            shared = frozenset()
             for done in source.read(job.item, job.start, self._stop):
-                reading = self._reading(job, done, fresh=fresh)
-                ((_, file_id, shared),) = self._store.write([reading], now_ms=self._now_ms)
+                ((_, file_id, shared),) = self._store.write([self._reading(job, done)], now_ms=self._now_ms)
                 if file_id is None:
                     break
-                fresh = False
                 self._written(job, done, file_id)
                 if not done.last and self._stop():
                     self.report.stopped = True
                     return
+            else:
+                return
 
-    def _reading(self, job: _Job, done: Slice, *, fresh: bool | None = None) -> Reading:
-        first = job.start.offset == 0 if fresh is None else fresh
+    def _reading(self, job: _Job, done: Slice) -> Reading:
         salt = self._salts[job.source]
         details = job.details
         return Reading(
@@ -496,7 +495,8 @@ class _Ingest:
             item=job.item,
             file_id=job.file_id,
             slice=done,
-            anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, first=first)],
+            guarded=job.guarded,
+            anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
             grown=details is not None and not details.gone and job.item.size > details.size,
             restarted=job.restarted,
         )

@@ -68,8 +68,8 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted. *grown*: it was seen to grow since an earlier scan.
-    *restarted* is the reason where it was read anew.
+    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was
+    read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int
@@ -77,6 +77,7 @@ class Reading:
     file_id: int | None
     slice: Slice
     anchors: Sequence[int]
+    guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
 

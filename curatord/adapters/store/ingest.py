@@ -41,7 +41,8 @@ _FILE = (
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
 _FILES_GONE = (
-    _FILE + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?) ON source = of_host"
+    _FILE  # noqa: S608 -- both are constants
+    + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?) ON source = of_host"
     " WHERE head = ? AND gone_at IS NOT NULL ORDER BY (dev = ? AND ino = ?) DESC, path = ? DESC, id LIMIT 8"
 )
 
@@ -220,6 +221,7 @@ class IngestStore:
                     owner
                     for anchor in reading.anchors
                     if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
+                    and owner not in reading.guarded
                 )
                 if shared:
                     done.append((place, None, shared))
@@ -231,7 +233,7 @@ class IngestStore:
                 else:
                     self._update_file(connection, file_id, reading, now_ms)
                 for anchor in reading.anchors:
-                    batch.anchors[anchor] = file_id
+                    batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
                 if reading.slice.findings.keys:
                     batch.keys.append((file_id, file_id, reading.slice.findings.keys))
                 host = self._hosts[reading.source_id]

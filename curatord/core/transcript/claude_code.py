@@ -51,7 +51,7 @@ from curatord.core.transcript.events import (
     SessionTally,
     Sighting,
 )
-from curatord.core.transcript.ids import Guard, chained, content_key, fold_uuids, id_key
+from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, chained, content_key, fold_uuids, id_key
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import touched
@@ -182,6 +182,8 @@ class ClaudeCodeParser:
         self._scheduled = saved.scheduled
         self._hour_from = ""  # the hour that `_hour` is of, as text: no time lies between two empty ones
         self._hour_to = ""
+        # The first record is never quick, and with fewer than ANCHOR_FIRST such ones, those few are the heads.
+        self._heads: list[bytes] = [] if fresh else [b""] * ANCHOR_FIRST
         self._new: dict[str, None] = {}  # uuids of this slice, in order
         self._seen: set[str] = set()  # of those before, and of known ones
         self._begin()
@@ -282,6 +284,8 @@ class ClaudeCodeParser:
             if told or tally.user_turns or account.rest:
                 _tell_times(account)
                 found.sessions[session] = tally
+        found.heads = b"".join(self._heads)
+        self._heads = [b""] * ANCHOR_FIRST  # later slices have none
         found.keys = fold_uuids(list(self._new)) + b"".join(self._other_keys)
         if len(self._seen) >= WINDOW:
             self._seen = set()
@@ -363,6 +367,8 @@ class ClaudeCodeParser:
             self._last_id = None
         else:
             self._last_id = uuid
+        if len(self._heads) < ANCHOR_FIRST:
+            self._heads.append(self._key_before())
 
         session = record.sessionId
         if session and session != self._session:
