@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
 from curatord.core.transcript.salvage import decoded, text_of_raw
 
-__all__ = ["Item", "Outcome", "Record", "Shell", "exit_failed", "output_failed", "parts_of"]
+__all__ = ["Item", "Outcome", "Record", "Shell", "exit_failed", "explode", "output_failed", "parts_of"]
 
 Raw = msgspec.Raw
 NOTHING = Raw(b"")
@@ -134,3 +135,18 @@ def _text_failed(text: str) -> bool:
     # The host's own lines stand before the command's output, which may say anything.
     told = _CODE.search(text[:2000].partition("\nOutput:")[0])
     return told is not None and int(told[1]) != 0
+
+
+class _Document(msgspec.Struct):
+    session: Raw = NOTHING
+    items: list[Raw] = []
+
+
+def explode(data: bytes) -> Iterable[bytes] | None:
+    """Return the oldest form, one document with `session` and `items`, as lines; None where it is not whole."""
+    try:
+        document = msgspec.json.decode(data.lstrip(b"\xef\xbb\xbf"), type=_Document)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    header = bytes(document.session)
+    return [header, *(bytes(item) for item in document.items)] if header.startswith(b"{") else []

@@ -171,6 +171,9 @@ class RecordParser(Generic[R, C]):
     def count(self, record: R, tally: SessionTally) -> tuple[int, bool]:
         """Count *record*; return the turns of the model in it, and whether it shows that somebody works."""
 
+    def again(self, record: R, tally: SessionTally) -> None:
+        """Take from a *record* whose id is known what may be new in it all the same."""
+
     def content_of(self, line: bytes) -> bytes:
         """Return of *line* what a record without an id is known by."""
         return line
@@ -282,7 +285,7 @@ class RecordParser(Generic[R, C]):
         known = copy = False
         ident = self.ident_of(record)
         if ident:
-            key = blake2b(ident, digest_size=KEY_BYTES).digest()
+            key = key_of(ident)
             copy = key in self._new or key in self._seen or (self._before is not None and key in self._before)
         if not ident or copy:
             key = chained(self._last_key, ends(self.content_of(line)))
@@ -295,13 +298,15 @@ class RecordParser(Generic[R, C]):
         if len(self._heads) < ANCHOR_FIRST:
             self._heads.append(key)
         time = self._noted_time(self.time_of(record))
-        if known:
-            self._findings.repeated += 1
-            return
         account = self._current
         tally = account.tally
+        if known:
+            self._findings.repeated += 1
+            self.again(record, tally)
+            return
         tally.records += 1
         if copy:
+            self.again(record, tally)
             return
         turns, work = self.count(record, tally)
         if time:
@@ -383,6 +388,16 @@ class RecordParser(Generic[R, C]):
         """From here on, records are a sub-agent's that count for the session."""
         self._side = self._current.tally.side = True
 
+    def _first_time(self, ident: bytes) -> bool:
+        """Return whether what *ident* is the id of was never counted, and remember it as counted."""
+        key = key_of(ident)
+        if key in self._new or key in self._seen:
+            return False
+        if (self._before is not None and key in self._before) or (self._guard is not None and key in self._guard):
+            return False
+        self._new[key] = None
+        return True
+
     def _said(self, text: str, tally: SessionTally, by: SessionKind = SessionKind.PERSON) -> None:
         """Count a turn of a user."""
         tally.user_turns += 1
@@ -452,6 +467,11 @@ class RecordParser(Generic[R, C]):
 def is_skill_file(path: str | None) -> bool:
     """Return whether *path* is a package's main file."""
     return path is not None and path.replace("\\", "/").endswith("/SKILL.md")
+
+
+def key_of(ident: bytes) -> bytes:
+    """Return the key of what *ident* is the id of."""
+    return blake2b(ident, digest_size=KEY_BYTES).digest()
 
 
 def ends(data: bytes) -> bytes:
