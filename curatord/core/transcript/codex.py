@@ -17,6 +17,10 @@ What can go wrong, and where it is met here:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from curatord.core.path_text import join
 from curatord.core.transcript.calls import Call, may_touch
@@ -30,8 +34,8 @@ from curatord.core.transcript.codex_records import (
     parts_of,
 )
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
-from curatord.core.transcript.ids import Guard
-from curatord.core.transcript.record_parser import LONG_ENOUGH, Carried, RecordParser
+from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard
+from curatord.core.transcript.record_parser import LONG_ENOUGH, Carried, RecordParser, chained_key, key_of
 from curatord.core.transcript.salvage import decoded, text_of_raw
 
 __all__ = ["CodexParser"]
@@ -40,6 +44,7 @@ ABOUT = frozenset({
     "session_meta", "turn_context", "compacted", "world_state", "token_usage_record", "retained_context",
     "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score", "realtime_item",
 })  # fmt: skip
+OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 ITEMS = frozenset({
     "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
     "local_shell_call", "local_shell_call_output", "web_search_call", "tool_search_call", "tool_search_output",
@@ -63,6 +68,7 @@ INJECTED = (
     "<permissions instructions>", "<skills_instructions>", "<skill>", "<turn_aborted>", "<subagent_notification>",
     "<goal_context>", "<codex_internal_context", "<user_shell_command>", "<collaboration_mode>", "<personality_spec>",
 )  # fmt: skip
+_NO_HOUR: list[Any] = ["~", "", 0]
 _SKILL = re.compile(r"\s*<skill>\s*<name>\s*([^<\n]{1,200}?)\s*</name>(?:\s*<path>\s*([^<\n]{1,4096}?)\s*</path>)?")
 _FILE_ID = re.compile(r"([0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})$")
 _PROGRAMS = ("exec", "mcp")
@@ -95,6 +101,92 @@ class CodexParser(RecordParser[Record, _Saved]):
             mtime_ms=mtime_ms,
         )
 
+    def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
+        """
+        Take whole lines with the offset at which each begins.
+
+        Nine of ten records are a further item or event in the same hour: those are counted here, in locals, and all
+        others by `_take`. Both say the same; a test feeds each file through either.
+        """
+        decode = self._decode
+        quick = self._guard is None and self._before is None
+        new, seen = self._new, self._seen
+        hour_from, hour_to = "", ""
+        tally = self._current.tally
+        work_hour = rest_hour = _NO_HOUR
+        last_key = int.from_bytes(self._last_key, "big")
+        for line, offset in lines:
+            try:
+                record = decode(line)
+            except (msgspec.MsgspecError, RecursionError):
+                self._last_key = last_key.to_bytes(KEY_BYTES, "big")
+                self._odd(line, offset)
+                last_key = int.from_bytes(self._last_key, "big")
+                hour_to = ""
+                continue
+            time = record.timestamp
+            item = record.payload
+            type_ = record.type
+            if (
+                item is not None
+                and time is not None
+                and hour_from <= time < hour_to
+                and len(time) == 24
+                and time[23] == "Z"
+                and (type_ == "response_item" or type_ == "event_msg")
+            ):
+                hour = rest_hour
+                turns = 0
+                if type_ == "event_msg":
+                    last_key = chained_key(last_key, line, max(line.find(b'"payload":', 0, 400), 0))
+                    key = last_key.to_bytes(KEY_BYTES, "big")
+                    if self._pending or self._released or item.type not in EVENTS:
+                        self._event(item)
+                else:
+                    ident = item.id or item.call_id
+                    if ident and len(ident) >= LONG_ENOUGH:
+                        key = key_of(f"{item.type}\0{ident}".encode("utf-8", "surrogatepass"))
+                        if key in new or key in seen:
+                            key = b""
+                        else:
+                            last_key = int.from_bytes(key, "big")
+                    else:
+                        last_key = chained_key(last_key, line, max(line.find(b'"payload":', 0, 400), 0))
+                        key = last_key.to_bytes(KEY_BYTES, "big")
+                    if key:
+                        kind = item.type
+                        if kind == "reasoning" or (kind in OUTPUTS and not (self._pending or self._released)):
+                            hour = work_hour
+                        else:
+                            self._time = time
+                            turns, work = self._item(item, tally)
+                            if work:
+                                hour = work_hour
+                if key:
+                    new[key] = None
+                    tally.records += 1
+                    if time > hour[1]:
+                        hour[1] = time
+                    if time < hour[0]:
+                        hour[0] = time
+                    hour[2] += turns
+                    continue
+            self._last_key = last_key.to_bytes(KEY_BYTES, "big")
+            self._take(record, line)
+            last_key = int.from_bytes(self._last_key, "big")
+            if quick and time == self._time and len(self._heads) >= ANCHOR_FIRST:
+                tally = self._current.tally
+                if time[:13] != hour_from or not hour_to:
+                    hour_from = time[:13]
+                    hour_to = hour_from + "~"
+                account = self._current
+                rest_hour = account.rest.setdefault(hour_from, ["~", "", 0])
+                works = not self._side and self._works
+                work_hour = account.work.setdefault(hour_from, ["~", "", 0]) if works else rest_hour
+            else:
+                hour_to = ""
+        self._last_key = last_key.to_bytes(KEY_BYTES, "big")
+
     def ident_of(self, record: Record) -> bytes:
         """Return the id of a thread, turn, message or call with what it is the id of."""
         item = record.payload
@@ -115,10 +207,9 @@ class CodexParser(RecordParser[Record, _Saved]):
             return b""
         return _bytes(item.type) + b"\0" + _bytes(ident)
 
-    def content_of(self, line: bytes) -> bytes:
-        """Return the line without its own time, which a fork gives anew."""
-        at = line.find(b'"payload":', 0, 400)
-        return line[at:] if at > 0 else line
+    def content_at(self, line: bytes) -> int:
+        """Return where the line's payload begins: its own time, which a fork gives anew, stands before it."""
+        return max(line.find(b'"payload":', 0, 400), 0)
 
     def time_of(self, record: Record) -> str | None:
         """Return the line's time."""
@@ -178,7 +269,7 @@ class CodexParser(RecordParser[Record, _Saved]):
 
     def _item(self, item: Item, tally: SessionTally) -> tuple[int, bool]:
         kind = item.type
-        works = self._kind.is_work
+        works = self._works
         if kind == "message":
             if item.role == "assistant":
                 return self._answered(item.id, tally), works
@@ -187,9 +278,10 @@ class CodexParser(RecordParser[Record, _Saved]):
             return 0, False
         if kind in ("function_call", "custom_tool_call"):
             self._call(item.name or "(unnamed)", item, tally)
-        elif kind in ("function_call_output", "custom_tool_call_output", "local_shell_call_output"):
-            if (self._pending or self._released) and item.call_id:
-                self._answer(item.call_id, failed=output_failed(item.output))
+        elif kind in OUTPUTS:
+            call = item.call_id
+            if call and (call in self._pending or call in self._released):
+                self._answer(call, failed=output_failed(item.output))
         elif kind in ("local_shell_call", "web_search_call"):
             self._call(kind, item, tally)
         elif kind not in ITEMS:
@@ -207,7 +299,7 @@ class CodexParser(RecordParser[Record, _Saved]):
                 if skill:
                     tally.sightings += self._a_call(None).skill(skill[1], "mention", skill[2])
             return False
-        if self._side or not self._kind.is_work or not (first or parts):
+        if self._side or not self._works or not (first or parts):
             return False
         self._said("\n".join(texts), tally, SessionKind.PROGRAM if self.saved.program else SessionKind.PERSON)
         return True
@@ -216,7 +308,7 @@ class CodexParser(RecordParser[Record, _Saved]):
         call = item.call_id or item.id
         if not self._called(name, call, tally):
             return
-        if may_touch(item.arguments) or may_touch(item.input) or may_touch(item.action):
+        if may_touch(bytes(item.arguments) or bytes(item.input) or bytes(item.action)):
             self._hold(call, self._touches(name, item, call), tally)
 
     def _touches(self, name: str, item: Item, call: str | None) -> list[Sighting]:

@@ -82,6 +82,7 @@ class Outcome(msgspec.Struct, gc=False):
     text: Raw = NOTHING
 
 
+LOOKED_AT = 4096  # of a long output; how it ended stands before it
 _parts = msgspec.json.Decoder(list[Part])
 _CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
 _NOT_DONE = (
@@ -112,6 +113,11 @@ def output_failed(output: Raw) -> bool:
             return True
         text = text_of_raw(told.content) or text_of_raw(told.text)
         return _text_failed(text)
+    if len(data) > 2 * LOOKED_AT and not data.startswith(b'"{'):
+        # A blank is in no escape: what stands before it is a whole text.
+        cut = data.rfind(b" ", 0, LOOKED_AT)
+        if cut > 0:
+            return _text_failed(text_of_raw(Raw(data[:cut] + b'"')))
     return _text_failed(text_of_raw(output))
 
 
@@ -130,10 +136,10 @@ def _text_failed(text: str) -> bool:
     text = text.lstrip()
     if text.startswith("{"):
         return exit_failed(decoded(text, Outcome))
-    if text.lower().startswith(_NOT_DONE):
+    if text[:64].lower().startswith(_NOT_DONE):
         return True
     # The host's own lines stand before the command's output, which may say anything.
-    told = _CODE.search(text[:2000].partition("\nOutput:")[0])
+    told = _CODE.search(text[:LOOKED_AT].partition("\nOutput:")[0])
     return told is not None and int(told[1]) != 0
 
 

@@ -182,7 +182,7 @@ class GeminiCliParser(RecordParser[_Line, Carried]):
         return 0
 
     def _user(self, message: _Message, tally: SessionTally) -> None:
-        if self._side or not self._kind.is_work:
+        if self._side or not self._works:
             return
         data = bytes(message.content)
         if data.startswith(b'"'):

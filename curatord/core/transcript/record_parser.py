@@ -6,7 +6,7 @@ A host's module derives its parser from `RecordParser` and answers four question
 and what it counts (`count`, asked of new ones only).
 
 Keys. A record with an id that is worth the name is keyed by it; others by their content and the key before them
-(`ids.chained`). Local model servers number calls and messages from 1 in each session, so an id shorter than
+(`chained_key`). Local model servers number calls and messages from 1 in each session, so an id shorter than
 `LONG_ENOUGH` identifies nothing beyond its neighbourhood: such a record is keyed like one without. A record that stands
 in its file twice is a record more and nothing else.
 
@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, ClassVar, Generic, TypeVar
+from zlib import crc32
 
 import msgspec
 
@@ -36,16 +37,16 @@ from curatord.core.transcript.events import (
     SessionTally,
     Sighting,
 )
-from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, chained, content_key
+from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, content_key
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.salvage import cut_off, fit
 from curatord.core.transcript.times import FUTURE_MS, iso_of, ms_of_iso, ms_of_number
 from curatord.core.values import EventKind
 
-__all__ = ["LONG_ENOUGH", "Account", "Carried", "RecordParser", "ends", "load_carried"]
+__all__ = ["LONG_ENOUGH", "Account", "Carried", "RecordParser", "chained_key", "ends", "key_of", "load_carried"]
 
 LONG_ENOUGH = 16  # characters of an id that is the only one of its kind
-ENDS = 512
+ENDS = 192  # bytes of a record's beginning and of its end that it is known by
 KEEP_IDS = 64  # ids that the state carries over; repetitions stand close together
 KEEP_PENDING = 256
 WINDOW = 65_536  # keys held in memory; a copy from further back within one file shows by its anchors
@@ -122,7 +123,7 @@ class RecordParser(Generic[R, C]):
         if fresh:
             saved = self.carried(pending=saved.pending, released=saved.released, side=side)
         self.saved: C = saved  # type: ignore[assignment]  # a host names its own class of both at once
-        self._decode = msgspec.json.Decoder(self.record).decode
+        self._decode: Callable[[bytes], R] = msgspec.json.Decoder(self.record).decode  # type: ignore[assignment]
         self._guard = guard or None
         self._before = before or None
         self._now_ms = now_ms
@@ -131,6 +132,7 @@ class RecordParser(Generic[R, C]):
         self._session = (saved.session or session)[:MAX_SESSION]
         self._side = saved.side or side
         self._kind = SessionKind(saved.kind)
+        self._works = self._kind.is_work
         self._parent = saved.parent
         self._last_key = saved.last_key
         self._time = saved.last_time
@@ -174,9 +176,9 @@ class RecordParser(Generic[R, C]):
     def again(self, record: R, tally: SessionTally) -> None:
         """Take from a *record* whose id is known what may be new in it all the same."""
 
-    def content_of(self, line: bytes) -> bytes:
-        """Return of *line* what a record without an id is known by."""
-        return line
+    def content_at(self, line: bytes) -> int:
+        """Return where in *line* that begins what a record without an id is known by."""
+        return 0
 
     def from_ends(self, head: bytes, tail: bytes) -> R:
         """Return what both ends of a line too long to hold show of its record."""
@@ -195,7 +197,7 @@ class RecordParser(Generic[R, C]):
             except (msgspec.MsgspecError, RecursionError):
                 self._odd(line, offset)
                 continue
-            take(record, line)  # type: ignore[arg-type]
+            take(record, line)
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show."""
@@ -288,7 +290,9 @@ class RecordParser(Generic[R, C]):
             key = key_of(ident)
             copy = key in self._new or key in self._seen or (self._before is not None and key in self._before)
         if not ident or copy:
-            key = chained(self._last_key, ends(self.content_of(line)))
+            key = chained_key(int.from_bytes(self._last_key, "big"), line, self.content_at(line)).to_bytes(
+                KEY_BYTES, "big"
+            )
         if self._guard is not None and key in self._guard:
             known = True
             self._seen.add(key)
@@ -339,7 +343,7 @@ class RecordParser(Generic[R, C]):
         else:
             if time > hour[1]:
                 hour[1] = time
-            elif time < hour[0]:
+            if time < hour[0]:
                 hour[0] = time
             hour[2] += turns
 
@@ -347,7 +351,8 @@ class RecordParser(Generic[R, C]):
         """Take a line apart that holds several objects, none, or one with values of other types than usual."""
         for value in objects(line):
             if isinstance(value, Unreadable):
-                key = self._last_key = chained(self._last_key, ends(line))
+                key = chained_key(int.from_bytes(self._last_key, "big"), line, 0).to_bytes(KEY_BYTES, "big")
+                self._last_key = key
                 if self._guard is not None and key in self._guard:
                     self._findings.repeated += 1
                     continue
@@ -378,6 +383,7 @@ class RecordParser(Generic[R, C]):
 
     def _driven_by(self, kind: SessionKind) -> None:
         self._kind = self._kind.stronger(kind)
+        self._works = self._kind.is_work
         self._current.tally.kind = self._current.tally.kind.stronger(self._kind)
 
     def _child_of(self, parent: str | None) -> None:
@@ -474,11 +480,26 @@ def key_of(ident: bytes) -> bytes:
     return blake2b(ident, digest_size=KEY_BYTES).digest()
 
 
-def ends(data: bytes) -> bytes:
-    """Return *data*, of a long one its ends and its size: enough to tell a record from others in its place."""
-    if len(data) <= 2 * ENDS:
-        return data
-    return b"%d\0%b%b" % (len(data), data[:ENDS], data[-ENDS:])
+def chained_key(before: int, data: bytes, at: int) -> int:
+    """
+    Return the key of a record without an id behind the one with key *before*, told by its *data* from *at* on.
+
+    Two running checksums, over the ends of each: a third of what a hash costs, and half of all records of some hosts
+    are keyed this way. They tell apart what differs by chance, which is all that is asked; a writer who wants two
+    records taken for one need only leave one out.
+    """
+    size = len(data) - at
+    return crc32(data[at : at + ENDS], before & 0xFFFFFFFF) << 32 | crc32(
+        data[-ENDS:], before >> 32 ^ size & 0xFFFFFFFF
+    )
+
+
+def ends(data: bytes, at: int = 0) -> bytes:
+    """Return *data* from *at* on, of much its ends and its size: enough to tell it from others in its place."""
+    size = len(data) - at
+    if size <= 2 * ENDS:
+        return data[at:]
+    return data[at : at + ENDS] + data[-ENDS:] + size.to_bytes(5, "big")
 
 
 def load_carried(state: bytes, shape: type[C]) -> C:
@@ -504,6 +525,8 @@ def _tell_times(account: Account) -> None:
     tally = account.tally
     for hours, work in ((account.rest, False), (account.work, True)):
         for first, last, turns in hours.values():
+            if not last:
+                continue  # made ready for records that did not come
             first_ms = _to_ms(first)
             last_ms = _to_ms(last)
             if first_ms is None:
