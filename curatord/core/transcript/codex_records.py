@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from curatord.core.transcript.salvage import decoded, text_of_raw
+from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
 
 __all__ = ["Item", "Outcome", "Record", "Shell", "exit_failed", "explode", "output_failed", "parts_of"]
 
@@ -83,7 +83,6 @@ class Outcome(msgspec.Struct, gc=False):
 
 
 LOOKED_AT = 4096  # of a long output; how it ended stands before it
-_parts = msgspec.json.Decoder(list[Part])
 _CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
 _NOT_DONE = (
     "unsupported call:", "unsupported custom tool call:", "apply_patch verification failed", "failed to parse",
@@ -96,10 +95,7 @@ def parts_of(content: Raw) -> list[Part]:
     data = bytes(content)
     if data.startswith(b'"'):
         return [Part(type="input_text", text=text_of_raw(content))]
-    try:
-        return _parts.decode(data)
-    except (msgspec.MsgspecError, RecursionError):
-        return []
+    return decoded_list(content, Part)
 
 
 def output_failed(output: Raw) -> bool:

@@ -23,7 +23,7 @@ from curatord.core.transcript.calls import Call, may_touch
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import content_key
 from curatord.core.transcript.record_parser import Carried, RecordParser
-from curatord.core.transcript.salvage import decoded, text_of_raw
+from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["CursorParser", "CursorTextParser"]
@@ -82,9 +82,6 @@ class _Saved(Carried, array_like=True):
     number: int = 0
 
 
-_blocks = msgspec.json.Decoder(list[_Block])
-
-
 class CursorParser(RecordParser[_Record, _Saved]):
     """The `LineParser` of one session's file, or of a sub-agent's below it."""
 
@@ -113,6 +110,10 @@ class CursorParser(RecordParser[_Record, _Saved]):
 
     def count(self, record: _Record, tally: SessionTally) -> tuple[int, bool]:
         """Count a message and its calls."""
+        if record.role not in ("user", "assistant"):
+            if record.role not in ("system", "tool"):
+                self._findings.unknown_type(record.role or "(none)")
+            return 0, False
         blocks = _blocks_of(record.message.content) if record.message is not None else []
         results = [block for block in blocks if block.type == "tool_result"]
         self._results(results)
@@ -121,10 +122,6 @@ class CursorParser(RecordParser[_Record, _Saved]):
                 if block.type == "tool_use":
                     self._call(block, record, tally)
             return self._answered(None, tally), True
-        if record.role != "user":
-            if record.role not in ("system", "tool"):
-                self._findings.unknown_type(record.role or "(none)")
-            return 0, False
         if not results:
             text = "\n".join(block.text for block in blocks if block.text)
             other = any(block.type not in ("text", "thinking") for block in blocks)
@@ -198,17 +195,14 @@ def _blocks_of(content: Raw) -> list[_Block]:
     data = bytes(content)
     if data.startswith(b'"'):
         return [_Block(type="text", text=text_of_raw(content))]
-    try:
-        return _blocks.decode(data)
-    except (msgspec.MsgspecError, RecursionError):
-        return []
+    return decoded_list(content, _Block)
 
 
 # -- the text form
 
 
 class _TextSaved(_Saved, array_like=True):
-    role: str = ""  # of the block that lines belong to
+    role: str = ""  # of the block that lines belong to, empty where that is known already
     said: bool = False  # that block was counted as a user's turn
     tool: str = ""  # whose arguments the lines are
     arguments: dict[str, str] = msgspec.field(default_factory=dict)
@@ -246,6 +240,7 @@ class CursorTextParser(RecordParser[_Record, _TextSaved]):
     def count(self, record: _Record, tally: SessionTally) -> tuple[int, bool]:
         """Count the head of a block."""
         self.saved.said = False
+        self.saved.role = record.role
         return (self._answered(None, tally) if record.role == "assistant" else 0), False
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
@@ -253,8 +248,8 @@ class CursorTextParser(RecordParser[_Record, _TextSaved]):
         for line, _ in lines:
             if line in (b"user:", b"assistant:"):
                 self._finish_call()
-                self.saved.role = line[:-1].decode("ascii")
-                self._take(_Record(role=self.saved.role), line)
+                self.saved.role = ""
+                self._take(_Record(role=line[:-1].decode("ascii")), line)
             elif self.saved.role:
                 self._line(line)
 

@@ -21,7 +21,7 @@ import msgspec
 from curatord.core.transcript.calls import Call, may_touch
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.record_parser import Carried, RecordParser
-from curatord.core.transcript.salvage import decoded, text_of_raw
+from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["GeminiCliParser", "explode"]
@@ -188,10 +188,7 @@ class GeminiCliParser(RecordParser[_Line, Carried]):
         if data.startswith(b'"'):
             text, other = text_of_raw(message.content), False
         else:
-            try:
-                parts = msgspec.json.decode(data, type=list[_Part])
-            except (msgspec.MsgspecError, RecursionError):
-                return
+            parts = decoded_list(message.content, _Part)
             if any(bytes(part.functionResponse) for part in parts):
                 return
             text = "\n".join(part.text for part in parts if part.text)

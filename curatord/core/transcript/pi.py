@@ -19,7 +19,7 @@ import msgspec
 from curatord.core.transcript.calls import Call, may_touch
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.record_parser import Carried, RecordParser, ends
-from curatord.core.transcript.salvage import decoded, text_of_raw
+from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["PiParser"]
@@ -73,9 +73,6 @@ class _Arguments(msgspec.Struct, gc=False):
     path: str | None = None
     file_path: str | None = None
     command: str | None = None
-
-
-_blocks = msgspec.json.Decoder(list[_Block])
 
 
 class PiParser(RecordParser[_Entry, Carried]):
@@ -180,10 +177,7 @@ def _blocks_of(content: Raw) -> list[_Block]:
     data = bytes(content)
     if data.startswith(b'"'):
         return [_Block(type="text", text=text_of_raw(content))]
-    try:
-        return _blocks.decode(data)
-    except (msgspec.MsgspecError, RecursionError):
-        return []
+    return decoded_list(content, _Block)
 
 
 def _session_in(path: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from curatord.core.transcript.lines import Unreadable, objects, printable
 
-__all__ = ["cut_off", "decoded", "fit", "text_of_raw"]
+__all__ = ["cut_off", "decoded", "decoded_list", "fit", "text_of_raw"]
 
 T = TypeVar("T", bound=msgspec.Struct)
 _MISSING: Any = object()
@@ -66,6 +66,22 @@ def decoded(data: bytes | str | msgspec.Raw, shape: type[T]) -> T:
         if not isinstance(value, Unreadable):
             return fit(value, shape)
     return shape()
+
+
+def decoded_list(data: msgspec.Raw, shape: type[T]) -> list[T]:
+    """Return the JSON list *data* as objects of *shape*, without what does not fit; empty where it is no list."""
+    raw = bytes(data)
+    if not raw.startswith(b"["):
+        return []
+    try:
+        return msgspec.json.decode(raw, type=list[shape])  # type: ignore[valid-type]  # a type only known here
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        values = json.loads(raw.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):
+        return []
+    return [fit(value, shape) for value in values[:MAX_ITEMS] if isinstance(value, dict)]
 
 
 def text_of_raw(raw: msgspec.Raw) -> str:
