@@ -41,8 +41,8 @@ from curatord.ports.source import Item, Slice, Source, Start
 
 __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
 
-BATCH_FILES = 128
-BATCH_BYTES = 16 * 1024 * 1024  # read since the last commit: what a kill costs to read again
+BATCH_FILES = 512
+BATCH_BYTES = 64 * 1024 * 1024  # read since the last commit: what a kill costs to read again, a fifth of a second
 POOL_FROM = 64 * 1024 * 1024  # with less to read, starting other processes takes longer than reading
 POOL_ITEM = 32 * 1024 * 1024  # larger items are read by the pass itself, slice by slice
 RETRY_FIRST = timedelta(seconds=30)
@@ -208,6 +208,7 @@ class _Ingest:
         self._batch_bytes = 0
         self._touched: set[tuple[str, str]] = set()
         self._inodes: set[tuple[str, int, int]] = set()
+        self._gone: dict[str, bool] = {}
         self._to_do = 0
         self._done = 0
 
@@ -300,7 +301,7 @@ class _Ingest:
                 jobs.append(job)
         report.files = count
         if known and not source.problems:
-            self._store.gone([row.file_id for row in known.values()], now_ms=self._now_ms)
+            self._mark_gone(source.host, [row.file_id for row in known.values()])
         return jobs
 
     def _changed(self, number: int, item: Item, row: Known | None) -> _Job | None:
@@ -377,44 +378,73 @@ class _Ingest:
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
         details = self._store.details(job.file_id) if job.file_id is not None else None
+        if details is None and not self._any_gone(source.host):
+            job.start = self._start(item, None)
+            return True  # a new file that cannot have been another before: no need to look twice
         marks = source.examine(item, details.watermark.offset if details is not None else 0)
+        kin: list[int] = []  # files that are not this one, and may have lent it their records
         if details is not None and details.watermark.head not in (b"", marks.head) and not _same_inode(details, item):
             # Another file has taken the name. The old one is gone, or turns up elsewhere under its head.
-            self._store.gone([details.file_id], now_ms=self._now_ms)
+            self._mark_gone(source.host, [details.file_id])
+            kin.append(details.file_id)
             details = None
-        if details is None and marks.head:
+        if details is None:
             for candidate in self._store.gone_like(source.host, item, marks.head):
                 moved = source.examine(item, candidate.watermark.offset)
-                if moved.tail == candidate.watermark.tail:
+                if moved.head == candidate.watermark.head and moved.tail == candidate.watermark.tail:
                     details, marks = candidate, moved
                     break
+                kin.append(candidate.file_id)
         guard, before = Guard(), Guard()
         offset = 0
         if details is not None:
             answer = resume(
                 details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
             )
-            own = self._store.keys([details.file_id])
-            job.guarded = frozenset({details.file_id})
+            kin = [details.file_id]
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
-                guard = Guard(*own)
                 self._note("restart", item.path, answer.reason)
             else:
                 offset = answer.offset
-                before = Guard(*own)
+        if kin:
+            job.guarded = frozenset(kin)
+            # Read anew, or from the start because it was emptied once, it may bring again what it had.
+            keys = self._store.keys(kin, kin=offset == 0)
+            guard, before = (Guard(), Guard(*keys)) if offset else (Guard(*keys), Guard())
         job.details = details
         job.file_id = details.file_id if details is not None else None
-        job.start = Start(
+        job.start = self._start(item, details, offset=offset, guard=guard, before=before)
+        return True
+
+    def _any_gone(self, host: str) -> bool:
+        """Return whether a file of *host* is gone, or was when this was first asked; asked for each new file."""
+        if host not in self._gone:
+            self._gone[host] = self._store.any_gone(host)
+        return self._gone[host]
+
+    def _mark_gone(self, host: str, file_ids: Sequence[int]) -> None:
+        self._store.gone(file_ids, now_ms=self._now_ms)
+        self._gone[host] = True
+
+    def _start(
+        self,
+        item: Item,
+        details: Details | None,
+        *,
+        offset: int = 0,
+        guard: Guard | None = None,
+        before: Guard | None = None,
+    ) -> Start:
+        return Start(
             offset=offset,
             state=details.state if details is not None else b"",
-            guard=guard,
-            before=before,
+            guard=guard or Guard(),
+            before=before or Guard(),
             settled=self._settled(item, details),
             now_ms=self._now_ms,
             mtime_ms=item.mtime_ns // 1_000_000,
         )
-        return True
 
     def _read_from(self, job: _Job) -> None:
         """Read *job* from its start; large items are committed slice by slice."""
@@ -463,8 +493,8 @@ class _Ingest:
         source = self._sources[job.source]
         while True:
             job.guarded |= shared
-            own = self._store.keys([job.file_id]) if job.file_id is not None else []
-            others = self._store.keys(sorted(job.guarded - {job.file_id}))
+            own = self._store.keys([job.file_id], kin=False) if job.file_id is not None else []
+            others = self._store.keys(sorted(job.guarded - {job.file_id}), kin=True)
             start = job.start
             anew = start.offset == 0
             job.start = Start(
@@ -497,7 +527,7 @@ class _Ingest:
             slice=done,
             guarded=job.guarded,
             anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
-            grown=details is not None and not details.gone and job.item.size > details.size,
+            grown=details is not None and details.whole and not details.gone and job.item.size > details.size,
             restarted=job.restarted,
         )
 
@@ -536,7 +566,7 @@ class _Ingest:
         if isinstance(error, FileNotFoundError):
             self._note("vanished", path, "was listed, and gone before it could be read")
             if job.file_id is not None:
-                self._store.gone([job.file_id], now_ms=self._now_ms)
+                self._mark_gone(self._reports[job.source].host, [job.file_id])
             return
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._note("failed", path, f"cannot be read: {text}")

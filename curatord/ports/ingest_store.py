@@ -62,6 +62,11 @@ class Details:
     retry_ms: int | None
     error: str | None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it was read to its end, as that was then; else its time is held as 0, so it looks changed."""
+        return self.mtime_ns != 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -244,12 +249,16 @@ class IngestWriter(Protocol):
         """Return a file's row."""
         ...
 
-    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
-        """Return files of the host that are gone and had this head, those of the same inode or path first."""
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
         ...
 
-    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
-        """Return the packed keys of the files."""
+    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
+        """Return files of the host that are gone and had this head or inode, those of the same inode first."""
+        ...
+
+    def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
+        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
         ...
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:

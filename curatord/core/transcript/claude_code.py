@@ -18,6 +18,7 @@ times compared as text, per hour, and only converted when the findings are taken
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable
@@ -27,11 +28,11 @@ from typing import Any
 import msgspec
 
 from curatord.core.transcript.claude_records import (
+    Arguments,
     Block,
     Message,
     Outcome,
     Record,
-    arguments_of,
     attachment_of,
     decode_record,
     from_ends,
@@ -145,6 +146,13 @@ class ClaudeCodeParser:
         now_ms: For times in the future.
     """
 
+    __slots__ = (
+        "_accounts", "_before", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour", "_hour_from",
+        "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys", "_pending",
+        "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown", "_side", "_slash", "_time",
+        "_version",
+    )  # fmt: skip
+
     def __init__(self, path: str, *, state: bytes, fresh: bool, guard: Guard, before: Guard, now_ms: int) -> None:
         parts = path.split("/")
         stem = parts[-1].removesuffix(".jsonl")
@@ -158,7 +166,7 @@ class ClaudeCodeParser:
         self._guard = guard or None  # asked for each record: None is told quicker from something than emptiness
         self._before = before or None
         self._now_ms = now_ms
-        self._latest = iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
+        self._latest = _latest(now_ms)
         self._session = saved.session or stem
         self._last_key = saved.last_key  # of the last record, where that had no uuid …
         self._last_id: str | None = None  # … else its uuid
@@ -200,62 +208,76 @@ class ClaudeCodeParser:
         decode = decode_record
         take = self._take
         quick = self._guard is None and self._before is None
+        new, seen, side = self._new, self._seen, self._side
+        session, cwd, version, low, high, tally, hour = self._bearings()
         for line, offset in lines:
             try:
                 record = decode(line)
             except (msgspec.MsgspecError, RecursionError):
                 self._odd(line, offset)
+                session, cwd, version, low, high, tally, hour = self._bearings()
                 continue
+            kind = record.type
             uuid = record.uuid
             time = record.timestamp
             message = record.message
-            new = self._new
             if (
-                not quick
-                or message is None
-                or time is None
-                or uuid is None
-                or record.sessionId != self._session
-                or record.cwd != self._cwd
-                or not self._hour_from <= time < self._hour_to
-                or record.isSidechain is not self._side
-                or record.version != self._version
-                or time[-1] != "Z"
-                or uuid in new
-                or uuid in self._seen
+                message is not None
+                and time is not None
+                and uuid is not None
+                and low <= time < high
+                and record.cwd == cwd
+                and record.sessionId == session
+                and record.version == version
+                and record.isSidechain is side
+                and time[-1] == "Z"
+                and quick
+                and uuid not in new
+                and uuid not in seen
             ):
-                take(record, line)
-                continue
-            if record.type == "assistant":
-                self._time = time
-                turns = self._assistant(record, message, self._current.tally)
-            elif record.type == "user":
-                turns = 0
-                content = message.content
-                if (
-                    type(content) is not list
-                    or len(content) != 1
-                    or content[0].type != "tool_result"
-                    or self._pending
-                    or self._released
-                ):
+                if kind == "assistant":
                     self._time = time
-                    self._user(record, message, self._current.tally, self._side)
-                    if self._scheduled:
-                        self._hour_to = ""  # the hours now go elsewhere
+                    hour[2] += self._assistant(record, message, tally)
+                elif kind == "user":
+                    content = message.content
+                    if (
+                        type(content) is not list
+                        or len(content) != 1
+                        or content[0].type != "tool_result"
+                        or self._pending
+                        or self._released
+                    ):
+                        self._time = time
+                        self._user(record, message, tally, side)
+                        if self._scheduled:
+                            self._hour_to = high = ""  # the hours now go elsewhere
+                else:
+                    take(record, line)
+                    session, cwd, version, low, high, tally, hour = self._bearings()
+                    continue
+                new[uuid] = None
+                self._last_id = uuid
+                self._time = time
+                tally.records += 1
+                if time > hour[1]:
+                    hour[1] = time
+                elif time < hour[0]:
+                    hour[0] = time
             else:
                 take(record, line)
-                continue
-            new[uuid] = None
-            self._last_id = uuid
-            self._time = time
-            self._current.tally.records += 1
-            hour = self._hour
-            if time > hour[1]:
-                hour[1] = time
-            elif time < hour[0]:
-                hour[0] = time
-            hour[2] += turns
+                session, cwd, version, low, high, tally, hour = self._bearings()
+
+    def _bearings(self) -> tuple[str, str, str, str, str, SessionTally, list[Any]]:
+        """Return what a quick record must agree with, and where it is counted."""
+        return (
+            self._session,
+            self._cwd,
+            self._version,
+            self._hour_from,
+            self._hour_to,
+            self._current.tally,
+            self._hour,
+        )
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show: its id, time, kind, and the first call."""
@@ -488,21 +510,19 @@ class ClaudeCodeParser:
             if len(self._calls) > WINDOW:
                 self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
         name = block.name or "(unnamed)"
-        if name in tally.tool_calls:
-            tally.tool_calls[name] += 1
+        counts = tally.tool_calls
+        if name in counts:
+            counts[name] += 1
         else:
             tally.called(name)
-        if name not in TOOLS_THAT_TOUCH:
+        given = block.input
+        if name not in TOOLS_THAT_TOUCH or given is None:
             return
-        arguments = bytes(block.input)
-        if (
-            b"SKILL.md" not in arguments
-            and b"/skill" not in arguments
-            and b"\\skill" not in arguments
-            and name not in SKILL_TOOLS
-        ):
-            return  # names no file of a package; the usual case, told without decoding
-        found = self._sightings(name, arguments, ident, record.cwd or self._cwd or None)
+        if name in FILE_TOOLS:
+            path = given.file_path or given.notebook_path or given.path
+            if type(path) is not str or ("skill" not in path and "SKILL.md" not in path):
+                return  # the usual case
+        found = self._sightings(name, given, ident, record.cwd or self._cwd or None)
         if not found:
             return
         if ident is None:
@@ -514,32 +534,29 @@ class ClaudeCodeParser:
                 self._account(session).tally.sightings.append(sighting)
         self._pending[ident] = [(tally.session_id, sighting) for sighting in found]
 
-    def _sightings(self, tool: str, arguments: bytes, call: str | None, cwd: str | None) -> list[Sighting]:
-        given = arguments_of(arguments)
-        at = self._now_here()
-        if tool in SKILL_TOOLS:
-            name = (given.skill or given.command or "").strip().lstrip("/")
-            if tool == "SlashCommand":  # a command; only a body behind it shows that it is a skill
-                name = name.partition(" ")[0]
-            if not name:
-                return []
-            return [Sighting(skill=name[:200], kind=EventKind.USE, via=tool, at_ms=at, cwd=cwd, ref=call)]
+    def _sightings(self, tool: str, given: Arguments, call: str | None, cwd: str | None) -> list[Sighting]:
+        if tool in FILE_TOOLS:
+            path = given.file_path or given.notebook_path or given.path
+            skill = skill_of_path(path)
+            return [self._sighting(skill, FILE_TOOLS[tool], tool, call, cwd, path)] if skill else []
+        command = given.command if isinstance(given.command, str) else ""
         if tool in SHELL_TOOLS:
-            found = []
-            for touch in touched(given.command or "", cwd=cwd, in_package=in_package):
-                skill = skill_of_path(touch.path)
-                if skill:
-                    found.append(
-                        Sighting(
-                            skill=skill, kind=touch.kind, via="shell", at_ms=at, path=touch.path, cwd=cwd, ref=call
-                        )
-                    )
-            return found
-        path = given.file_path or given.notebook_path or given.path or ""
-        skill = skill_of_path(path)
-        if not skill:
-            return []
-        return [Sighting(skill=skill, kind=FILE_TOOLS[tool], via=tool, at_ms=at, path=path, cwd=cwd, ref=call)]
+            if "/skill" not in command and "SKILL.md" not in command and "\\skill" not in command:
+                return []
+            return [
+                self._sighting(skill, touch.kind, "shell", call, cwd, touch.path)
+                for touch in touched(command, cwd=cwd, in_package=in_package)
+                if (skill := skill_of_path(touch.path))
+            ]
+        name = (given.skill if isinstance(given.skill, str) else command).strip().lstrip("/")
+        if tool == "SlashCommand":  # a command; only a body behind it shows that it is a skill
+            name = name.partition(" ")[0]
+        return [self._sighting(name[:200], EventKind.USE, tool, call, cwd, None)] if name else []
+
+    def _sighting(
+        self, skill: str, kind: EventKind, via: str, call: str | None, cwd: str | None, path: str | None
+    ) -> Sighting:
+        return Sighting(skill=skill, kind=kind, via=via, at_ms=self._now_here(), path=path, cwd=cwd, ref=call)
 
     def _result(self, block: Block, record: Record) -> None:
         """Let the events of the call that *block* answers happen, or not."""
@@ -718,6 +735,12 @@ class ClaudeCodeParser:
             else:
                 content = json.dumps(value, sort_keys=True).encode("ascii")
                 self._take(leniently(value), content)
+
+
+@functools.lru_cache(maxsize=4)
+def _latest(now_ms: int) -> str:
+    """Return the latest time that is believed, as text."""
+    return iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
 
 
 def _load(state: bytes) -> _Saved:

@@ -23,7 +23,6 @@ __all__ = [
     "Message",
     "Outcome",
     "Record",
-    "arguments_of",
     "attachment_of",
     "decode_record",
     "from_ends",
@@ -37,12 +36,22 @@ Raw = msgspec.Raw
 NOTHING = Raw(b"")
 
 
+class Arguments(msgspec.Struct, gc=False):
+    """Of a call's arguments what can name a skill or a file; other tools may use the same words for other things."""
+
+    skill: Any = None
+    command: Any = None
+    file_path: Any = None
+    notebook_path: Any = None
+    path: Any = None
+
+
 class Block(msgspec.Struct, gc=False):
     type: str = ""
     text: Raw = NOTHING
     id: str | None = None
     name: str | None = None
-    input: Raw = NOTHING
+    input: Arguments | None = None
     tool_use_id: str | None = None
     is_error: bool | None = None
 
@@ -91,16 +100,6 @@ class Attachment(msgspec.Struct, gc=False):
     origin: Origin | None = None
 
 
-class Arguments(msgspec.Struct, gc=False):
-    """Of a call's arguments what can name a skill or a file."""
-
-    skill: str | None = None
-    command: str | None = None
-    file_path: str | None = None
-    notebook_path: str | None = None
-    path: str | None = None
-
-
 class Outcome(msgspec.Struct, gc=False):
     type: str | None = None
     success: bool | None = None
@@ -108,7 +107,6 @@ class Outcome(msgspec.Struct, gc=False):
 
 decode_record = msgspec.json.Decoder(Record).decode
 _attachment = msgspec.json.Decoder(Attachment).decode
-_input = msgspec.json.Decoder(Arguments).decode
 _outcome = msgspec.json.Decoder(Outcome).decode
 
 
@@ -137,18 +135,6 @@ def prompt_text(raw: Raw) -> str:
             return ""
         return "\n".join(string_of(block.text) for block in blocks if block.type == "text")
     return string_of(raw)
-
-
-def arguments_of(data: bytes) -> Arguments:
-    try:
-        return _input(data)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        value = json.loads(data.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
-        return Arguments()
-    return Arguments(**_strings(value, Arguments)) if isinstance(value, dict) else Arguments()
 
 
 def outcome_of(raw: Raw) -> Outcome | str | None:
@@ -196,7 +182,8 @@ def _block(value: dict[str, Any]) -> Block:
     block = Block(**{k: v for k, v in _strings(value, Block).items() if k not in ("text", "input")})
     block.is_error = value["is_error"] if isinstance(value.get("is_error"), bool) else None
     block.text = _raw(value.get("text"))
-    block.input = _raw(value.get("input"))
+    if isinstance(value.get("input"), dict):
+        block.input = Arguments(**_strings(value["input"], Arguments))
     return block
 
 
