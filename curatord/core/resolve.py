@@ -23,13 +23,13 @@ remembers its answers.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from curatord.core.path_text import fold_key, join, parents, plain
 from curatord.core.values import LibraryName, RelPath, SkillName
 
-__all__ = ["KnownLibrary", "KnownSkill", "Precedence", "Resolved", "Resolver", "lookup_name"]
+__all__ = ["HostResolvers", "KnownLibrary", "KnownSkill", "Precedence", "Resolved", "Resolver", "lookup_name"]
 
 MAX_REMEMBERED = 20_000
 SKILL_FILE = "SKILL.md"
@@ -120,17 +120,19 @@ def lookup_name(name: str) -> str:
 class _Library:
     """One library's names as dictionaries."""
 
-    __slots__ = ("by_header", "by_name", "by_spelling", "known", "rels")
+    __slots__ = ("by_header", "by_name", "by_spelling", "known", "rels", "shared")
 
     def __init__(self, known: KnownLibrary) -> None:
         self.known = known
         self.rels = {skill.rel for skill in known.skills}
+        self.shared: set[str] = set()  # folder names of several skills
         self.by_name: dict[str, RelPath] = {}
         self.by_header: dict[str, RelPath | None] = {}
         self.by_spelling: dict[str, RelPath | None] = {}
         for skill in sorted(known.skills, key=lambda skill: (skill.rel.count("/"), skill.rel)):
             folder = skill.rel.rpartition("/")[2]
-            # Two categories may hold one folder name: the shallower is what hosts find by the bare name.
+            if folder in self.by_name:
+                self.shared.add(folder)
             self.by_name.setdefault(folder, skill.rel)
             spellings = {lookup_name(folder)}
             if skill.header_name and skill.header_name != folder:
@@ -143,8 +145,10 @@ class _Library:
 
     def find(self, name: str) -> RelPath | None:
         """Return the path of the skill that *name* means here, or None."""
-        if name in self.rels:  # a host that names it with its category
+        if name in self.rels:  # a host may name it with its category
             return RelPath(name)
+        if ":" in name and (path := name.replace(":", "/")) in self.rels:
+            return RelPath(path)
         return self.by_name.get(name) or self.by_header.get(name) or self.by_spelling.get(lookup_name(name))
 
     def holds(self, below: str) -> RelPath | None:
@@ -225,21 +229,29 @@ class Resolver:
             found = self._by_path(join(cwd, path, home=self._home))
             if found is not None:
                 library, below = found
-                rel = library.holds(below) or (library.find(skill) if not below else None)
+                if not below:
+                    # A library's own folder is only where the host looked: it holds the skill, or says nothing.
+                    rel = library.find(skill)
+                    return _named(library, rel, skill) if rel is not None else self._by_name(skill, cwd)
+                rel = library.holds(below)
                 if rel is not None:
                     return _resolved(library, rel)
                 folder = below.removesuffix("/" + SKILL_FILE)
                 name = folder.rpartition("/")[2] if folder != below else skill
                 return Resolved(library.known.name, SkillName(name))
+        return self._by_name(skill, cwd)
+
+    def _by_name(self, skill: str, cwd: str | None) -> Resolved:
+        """Return the answer of the host's precedence, else of the name alone."""
         if ":" in skill and not any(library.find(skill) for library in self._ours):
             return self._of_plugin(skill)
         for library in self._in_order(cwd):
             rel = library.find(skill)
             if rel is not None:
-                return _resolved(library, rel)
+                return _named(library, rel, skill)
         holders = [(library, rel) for library in self._ours if (rel := library.find(skill)) is not None]
         if len(holders) == 1:
-            return _resolved(*holders[0])
+            return _named(*holders[0], skill)
         return Resolved(None, SkillName(skill))
 
     def _by_path(self, path: str) -> tuple[_Library, str] | None:
@@ -300,8 +312,49 @@ class Resolver:
                     yield library
 
 
+class HostResolvers:
+    """
+    The answers for all hosts, as a store of events asks: host, skill, path and folder in, a library's name out.
+
+    Args:
+        libraries: All libraries there are.
+        only: By host, the names of the libraries that its sources name; hosts that are not in it use the default.
+        home: The user's home.
+    """
+
+    def __init__(
+        self,
+        libraries: Iterable[KnownLibrary],
+        *,
+        only: Mapping[str, Iterable[str]] | None = None,
+        home: str | None = None,
+    ) -> None:
+        self._libraries = tuple(libraries)
+        self._only = dict(only or {})
+        self._home = home
+        self._by_host: dict[str, Resolver] = {}
+
+    def of(self, host: str) -> Resolver:
+        """Return the resolver of *host*."""
+        resolver = self._by_host.get(host)
+        if resolver is None:
+            resolver = Resolver(self._libraries, host=host, only=self._only.get(host), home=self._home)
+            self._by_host[host] = resolver
+        return resolver
+
+    def __call__(self, *, host: str, skill: str, path: str | None, cwd: str | None) -> str | None:
+        """Return the name of the library whose *skill* was meant, or None."""
+        return self.of(host).resolve(skill=skill, path=path, cwd=cwd).library
+
+
 def _resolved(library: _Library, rel: RelPath) -> Resolved:
     return Resolved(library.known.name, SkillName(rel.rpartition("/")[2]), rel)
+
+
+def _named(library: _Library, rel: RelPath, name: str) -> Resolved:
+    """Return the answer for a bare *name*: where several skills share it, which of them was meant stays open."""
+    found = _resolved(library, rel)
+    return Resolved(found.library, found.skill) if name in library.shared and name != rel else found
 
 
 def _plugin_folders(library: KnownLibrary) -> set[str]:

@@ -8,14 +8,29 @@ beside it; `config/curatord.yaml` is held equal to them by a test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Any, Literal
 
+from curatord.core.cheap import dataclass
+from curatord.core.setting_rules import (
+    AnyPath,
+    Count,
+    GlobText,
+    HttpUrl,
+    Many,
+    Money,
+    NameText,
+    Pause,
+    Period,
+    Share,
+    ViewPath,
+)
 from curatord.core.values import Mode
 
 __all__ = [
     "HOSTS",
+    "NO_SETTING",
     "ArchiveCap",
     "Config",
     "DaemonSettings",
@@ -34,6 +49,9 @@ __all__ = [
     "SourceSettings",
     "UmbrellaSettings",
 ]
+
+# Marks a field that is told with the settings but cannot be said by the user.
+NO_SETTING = {"setting": False}
 
 HostName = Literal[
     "claude-code",
@@ -74,10 +92,10 @@ class SourceSettings:
     """
 
     host: HostName
-    path: str | None = None
-    libraries: tuple[str, ...] | None = None
+    path: AnyPath | None = None
+    libraries: tuple[NameText, ...] | None = None
     distil: Literal["on", "off", "auto"] = "auto"
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[GlobText, ...] = ()
     fields: dict[str, Any] | None = None  # `jsonl` only: where a record holds session, role, text, time, tool, skill
 
 
@@ -85,14 +103,14 @@ class SourceSettings:
 class LibrarySettings:
     """One library. *archive* None: Hermes' own `.archive`, else `.<folder>-archive` beside the library."""
 
-    name: str
-    path: str
+    name: NameText
+    path: AnyPath
     host: HostName | None = None
     layout: Literal["auto", "agent-skills", "hermes", "flat"] = "auto"
     manage: Literal["none", "owned", "all"] = "owned"
-    seen_as: tuple[str, ...] = ()
-    archive: str | None = None
-    external_dirs: tuple[str, ...] = ()
+    seen_as: tuple[ViewPath, ...] = ()
+    archive: AnyPath | None = None
+    external_dirs: tuple[AnyPath, ...] = ()
     host_curator: Literal["warn", "pause"] = "warn"
 
 
@@ -100,10 +118,10 @@ class LibrarySettings:
 class GateSettings:
     """When a run may begin and when a session counts as settled."""
 
-    interval: timedelta = timedelta(days=7)  # Hermes' own curator: 168 h
-    min_idle: timedelta = timedelta(hours=2)  # Hermes' own curator: 2 h
-    session_quiet: timedelta = timedelta(minutes=30)
-    session_force: timedelta = timedelta(hours=24)
+    interval: Period = timedelta(days=7)  # Hermes' own curator: 168 h
+    min_idle: Pause = timedelta(hours=2)  # Hermes' own curator: 2 h
+    session_quiet: Pause = timedelta(minutes=30)
+    session_force: Period = timedelta(hours=24)
     first_run: Literal["baseline", "run"] = "baseline"  # a first tick that archived 54 of 87 skills: bugs B001
 
 
@@ -111,19 +129,19 @@ class GateSettings:
 class ArchiveCap:
     """Per library and run: the smaller of *count* and *share* of the managed skills, but at least 3."""
 
-    count: int = 10
-    share: float = 0.2
+    count: Count = 10
+    share: Share = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleSettings:
     """The periods of the state table."""
 
-    stale_after: timedelta = timedelta(days=30)  # Hermes before its 14/30 days, which its users contest
-    archive_after: timedelta = timedelta(days=90)
-    notice: timedelta = timedelta(days=7)
-    never_used_grace: timedelta = timedelta(days=30)
-    away_after: timedelta = timedelta(days=7)
+    stale_after: Period = timedelta(days=30)  # Hermes before its 14/30 days, which its users contest
+    archive_after: Period = timedelta(days=90)
+    notice: Pause = timedelta(days=7)
+    never_used_grace: Pause = timedelta(days=30)
+    away_after: Period = timedelta(days=7)
     max_archive: ArchiveCap = field(default_factory=ArchiveCap)
 
 
@@ -131,11 +149,11 @@ class LifecycleSettings:
 class DigestSettings:
     """Bounds of the text of one session that a model is shown, in messages and characters."""
 
-    tail_messages: int = 24
-    message_chars: int = 2000
-    older_user_chars: int = 600
-    older_assistant_chars: int = 400
-    max_chars: int = 30_000
+    tail_messages: Many = 24
+    message_chars: Many = 2000
+    older_user_chars: Count = 600
+    older_assistant_chars: Count = 400
+    max_chars: Many = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +161,12 @@ class DistilSettings:
     """When and how sessions become small changes of the library (contract, section 8)."""
 
     enabled: bool = True
-    min_turns: int = 3
-    min_tool_calls: int = 10
-    cooldown: timedelta = timedelta(hours=1)
-    create_after_sessions: int = 2
-    max_managed_skills: int = 50
-    max_new_per_day: int = 3
+    min_turns: Many = 3
+    min_tool_calls: Many = 10
+    cooldown: Pause = timedelta(hours=1)
+    create_after_sessions: Many = 2
+    max_managed_skills: Count = 50
+    max_new_per_day: Count = 3
     digest: DigestSettings = field(default_factory=DigestSettings)
 
 
@@ -159,7 +177,7 @@ class UmbrellaSettings:
     enabled: bool = True
     planner: Literal["llm", "lexical"] = "llm"
     detail: Literal["cards", "bodies"] = "cards"
-    max_rounds: int = 3
+    max_rounds: Many = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,22 +192,27 @@ class KeyRef:
 class LlmPrice:
     """US dollars per million tokens."""
 
-    input: float
-    cached_input: float
-    output: float
+    input: Money
+    cached_input: Money
+    output: Money
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmEndpoint:
-    """One model behind one URL. *context_tokens* None: 8,192 for a loopback server, 128,000 else."""
+    """
+    One model behind one URL.
 
-    base_url: str
+    *context_tokens* None: 8,192 for a loopback server, 128,000 else. *timeout*, the longest silence, None: 600 s for
+    a loopback server, which is silent while a slow model thinks (bugs B131), 120 s else.
+    """
+
+    base_url: HttpUrl
     model: str
     api: Literal["openai-chat", "anthropic-messages"] = "openai-chat"
     api_key: KeyRef | None = None
-    timeout: timedelta = timedelta(seconds=120)
-    context_tokens: int | None = None
-    max_output_tokens: int = 8192
+    timeout: Period | None = None
+    context_tokens: Many | None = None
+    max_output_tokens: Many = 8192
     price: LlmPrice | None = None
     extra_body: dict[str, Any] = field(default_factory=dict)
 
@@ -198,12 +221,12 @@ class LlmEndpoint:
 class LlmBudget:
     """What all model calls together may spend, per run and per UTC day."""
 
-    tokens_per_run: int = 600_000  # Hermes' reviewer: 600,000 input tokens
-    tokens_per_day: int = 2_000_000
-    usd_per_run: float = 5.0
-    usd_per_day: float = 10.0
-    calls_per_run: int = 200
-    wall_per_run: timedelta = timedelta(minutes=30)
+    tokens_per_run: Count = 600_000  # Hermes' reviewer: 600,000 input tokens
+    tokens_per_day: Count = 2_000_000
+    usd_per_run: Money = 5.0
+    usd_per_day: Money = 10.0
+    calls_per_run: Count = 200
+    wall_per_run: Period = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +236,7 @@ class LlmSettings:
     primary: LlmEndpoint | None = None
     fallback: LlmEndpoint | None = None
     from_host: Literal["hermes"] | None = None
-    concurrency: int | None = None
+    concurrency: Many | None = None
     budget: LlmBudget = field(default_factory=LlmBudget)
 
 
@@ -222,14 +245,14 @@ class DaemonSettings:
     """How the daemon notices change. Events only make the periodic rescan come sooner."""
 
     watch: Literal["auto", "events", "poll"] = "auto"
-    rescan_every: timedelta = timedelta(seconds=60)
+    rescan_every: Period = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSettings:
     """How many runs' folders are kept."""
 
-    keep: int = 90
+    keep: Many = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +264,7 @@ class Config:
     is a hash over all values that matter to a run, as `run.json` shows it.
     """
 
-    state_dir: str
+    state_dir: AnyPath
     mode: Mode = Mode.GUARDED
     sources: tuple[SourceSettings, ...] = ()
     libraries: tuple[LibrarySettings, ...] = ()
@@ -249,9 +272,9 @@ class Config:
     lifecycle: LifecycleSettings = field(default_factory=LifecycleSettings)
     distill: DistilSettings = field(default_factory=DistilSettings)
     umbrella: UmbrellaSettings = field(default_factory=UmbrellaSettings)
-    prompts: str | None = None
+    prompts: AnyPath | None = None
     llm: LlmSettings | None = None
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     reports: ReportSettings = field(default_factory=ReportSettings)
-    origin: str | None = None
-    fingerprint: str = ""
+    origin: str | None = field(default=None, metadata=NO_SETTING)
+    fingerprint: str = field(default="", metadata=NO_SETTING)

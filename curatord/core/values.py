@@ -98,6 +98,9 @@ class Outcome(enum.StrEnum):
     INTERRUPTED = "interrupted"
 
 
+_NO_PARTS = frozenset({"", ".", ".."})
+
+
 def require_aware(name: str, at: datetime | None) -> None:
     """Raise `ValueError` where *at* is a naive datetime; *name* says which one it was."""
     if at is not None and at.utcoffset() is None:
@@ -117,8 +120,7 @@ class SkillKey:
     rel: RelPath
 
     def __post_init__(self) -> None:
-        parts = self.rel.split("/")
-        if not self.library or any(part in ("", ".", "..") for part in parts) or "\0" in self.rel:
+        if not self.library or not _NO_PARTS.isdisjoint(self.rel.split("/")) or "\0" in self.rel:
             raise ValueError(f"not a skill's path within a library: {self.library!r}, {self.rel!r}")
 
     @property

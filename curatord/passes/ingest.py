@@ -50,6 +50,7 @@ RETRY_MOST = timedelta(hours=6)
 PARKED_AFTER = 10
 _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
+MAX_CHANGED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class ScanReport:
     elapsed_s: float = 0.0
     stopped: bool = False
     notes: list[Note] = field(default_factory=list)
+    changed_paths: list[str] = field(default_factory=list)  # the first MAX_CHANGED of them; not in the JSON
 
     @property
     def failed(self) -> bool:
@@ -548,6 +550,8 @@ class _Ingest:
         report = self._reports[job.source]
         report.bytes += done.bytes_read
         report.changed += done.last
+        if done.last and len(self.report.changed_paths) < MAX_CHANGED:
+            self.report.changed_paths.append(job.item.path)
         host = report.host
         for name, tally in done.findings.sessions.items():
             report.records += tally.records
@@ -567,6 +571,10 @@ class _Ingest:
             self._note("vanished", path, "was listed, and gone before it could be read")
             if job.file_id is not None:
                 self._mark_gone(self._reports[job.source].host, [job.file_id])
+            return
+        if isinstance(error, BlockingIOError):
+            # Its own program has it locked: nothing is wrong with it, and the next scan asks again.
+            self._note("waiting", path, str(error))
             return
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._note("failed", path, f"cannot be read: {text}")

@@ -80,10 +80,46 @@ CURATION_1: tuple[str, ...] = (
         status TEXT NOT NULL CHECK (status IN ('done', 'undone')),
         undone_by TEXT,
         undoes TEXT,
+        proposal TEXT,
         entry BLOB NOT NULL
     )
     """,
+    "CREATE INDEX actions_by_proposal ON actions (proposal) WHERE proposal IS NOT NULL",
     "CREATE INDEX actions_by_run ON actions (run_id)",
+    # Which skills an action touched, so that the newest of one skill is found without reading every entry.
+    """
+    CREATE TABLE action_targets (
+        library TEXT NOT NULL,
+        rel TEXT NOT NULL,
+        seq INTEGER NOT NULL REFERENCES actions (seq),
+        PRIMARY KEY (library, rel, seq)
+    ) WITHOUT ROWID
+    """,
+    # A package in an archive, and where it came from. It has its own table, since its old path may be taken by a new
+    # skill of the same name, and one name may be archived many times.
+    """
+    CREATE TABLE archive (
+        library TEXT NOT NULL,
+        path TEXT NOT NULL,
+        rel TEXT NOT NULL,
+        name TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        action_id TEXT NOT NULL,
+        absorbed_into TEXT,
+        fingerprint TEXT,
+        PRIMARY KEY (library, path)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX archive_by_name ON archive (name)",
+    # Ids that must not be proposed again, also those of proposals that were applied without being asked for.
+    """
+    CREATE TABLE rejections (
+        id TEXT PRIMARY KEY,
+        at INTEGER NOT NULL,
+        reason TEXT NOT NULL
+    ) WITHOUT ROWID
+    """,
     """
     CREATE TABLE proposals (
         id TEXT PRIMARY KEY,

@@ -244,6 +244,7 @@ class HermesParser:
         guard: Keys of records that are counted already, in another item or, when all is read anew, in this one.
         before: Keys of this item's records before the place where reading begins.
         now_ms: For times in the future.
+        copies: Whether equal rows of one time are copies, as in a database; a session file has none, nor exact times.
     """
 
     def __init__(
@@ -256,8 +257,10 @@ class HermesParser:
         guard: Guard,
         before: Guard,
         now_ms: int,
+        copies: bool = True,
     ) -> None:
         saved = _load(state)
+        self._copies = copies
         self._history = history
         self._home = home
         self._fresh = fresh
@@ -408,7 +411,14 @@ class HermesParser:
                 continue
             self._keys.append(key)
             self._tally(facts.id, session).sightings.append(
-                Sighting(skill=name, kind=EventKind.USE, via="preload", at_ms=at, path=folder, cwd=session.cwd)
+                Sighting(
+                    skill=name,
+                    kind=EventKind.USE,
+                    via="preload",
+                    at_ms=at,
+                    path=folder or self._where(name),
+                    cwd=session.cwd,
+                )
             )
 
     # -- rows
@@ -478,7 +488,7 @@ class HermesParser:
         self._held += not nth
         key = first if not nth else content_key(owner, body, nth.to_bytes(4, "big"))
         moment = (body, row.timestamp)
-        twin = moment in session.times
+        twin = self._copies and moment in session.times
         session.times.add(moment)
         if self._is_known(key):
             return "known"
@@ -534,7 +544,7 @@ class HermesParser:
                     kind=EventKind.USE,
                     via=via,
                     at_ms=at if at is not None else session.time_ms,
-                    path=folder,
+                    path=folder or self._where(name),
                     cwd=session.cwd,
                     ref=f"row {row.id}",
                 )
@@ -625,7 +635,7 @@ class HermesParser:
             file_path = arguments.get("file_path")
             support = isinstance(file_path, str) and file_path.strip() not in ("", "SKILL.md")
             kind = EventKind.VIEW if support else EventKind.USE
-            return [Sighting(skill=name, kind=kind, via=tool, at_ms=at, cwd=cwd)]
+            return [Sighting(skill=name, kind=kind, via=tool, at_ms=at, path=self._where(name), cwd=cwd)]
         if tool == "skill_manage":
             operations = arguments.get("operations")
             if not isinstance(operations, list):
@@ -638,7 +648,9 @@ class HermesParser:
                 action = operation.get("action")
                 changed = MANAGE_ACTIONS.get(action) if isinstance(action, str) else None
                 if name and changed is not None:
-                    found.append(Sighting(skill=name, kind=changed, via=tool, at_ms=at, cwd=cwd))
+                    found.append(
+                        Sighting(skill=name, kind=changed, via=tool, at_ms=at, path=self._where(name), cwd=cwd)
+                    )
             return found
         if tool == "terminal":
             command = arguments.get("command")
@@ -662,6 +674,10 @@ class HermesParser:
                 if skill:
                     found.append(Sighting(skill=skill, kind=changed, via=tool, at_ms=at, path=whole, cwd=cwd))
         return found
+
+    def _where(self, name: str) -> str | None:
+        """Return where Hermes looks for a skill first: its home's `skills`; a plugin's skill stands elsewhere."""
+        return f"{self._home}/skills" if self._home and ":" not in name else None
 
     def _time(self, value: object) -> int | None:
         """Return the time of a row or session in ms, or None where it says none that can be."""

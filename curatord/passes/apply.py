@@ -1,0 +1,389 @@
+"""
+The gate that every change goes through: rules, a model's plan, a person's command, an undo.
+
+For one action: take the locks -> finish what a kill left -> look at each skill anew -> let `plan.objections` judge ->
+work out the steps -> intent -> steps -> database -> plain file -> intent gone. Whatever stands in the way makes a
+`Skipped` with its reason; a fault makes a `Failed`, after everything was taken back. Only three things are raised: the
+lock is held elsewhere (`BusyError`), our own state cannot be used (`StateError`), and a library that nobody configured
+(`UsageError`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import msgspec
+
+from curatord.core.curation import Proposal
+from curatord.core.journal import Conflict, JournalEntry, RecordChange, Undo
+from curatord.core.plan import (
+    Action,
+    Applied,
+    Failed,
+    Outcome,
+    Restore,
+    SkipCode,
+    Skipped,
+    Standing,
+    objections,
+    targets,
+)
+from curatord.core.reach import Site
+from curatord.core.skill_record import SkillRecord
+from curatord.core.values import ActionId, Fingerprint, LibraryName, RunId, SkillKey
+from curatord.errors import BusyError, CuratorError, InputError, StateError, UsageError
+from curatord.passes.compile import Draft, NotNowError, compile_action
+from curatord.ports.curation_store import CurationStore
+from curatord.ports.decisions import Decisions, Rejection
+from curatord.ports.mutator import EditedError, LinkError, Look, Mutator, RefusedError, TakenError, UnreadableIntent
+
+__all__ = ["Applier", "Recovered", "standing_with"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """
+    What became of the actions that a kill left half-way.
+
+    Attributes:
+        finished: They are done now, and recorded.
+        dropped: They are as if they had never begun, each with why.
+        conflicts: Nobody can tell; they wait for a person, and their skills with them.
+        busy: The host was at work; they are looked at again next time.
+    """
+
+    finished: tuple[JournalEntry, ...] = ()
+    dropped: tuple[tuple[JournalEntry, str], ...] = ()
+    conflicts: tuple[tuple[JournalEntry | UnreadableIntent, str], ...] = ()
+    busy: tuple[JournalEntry, ...] = ()
+
+    def waits(self) -> dict[SkillKey, str]:
+        """Return the skills that must be left alone, with the reason."""
+        waiting: dict[SkillKey, str] = {}
+        for entry, why in self.conflicts:
+            if isinstance(entry, JournalEntry):
+                waiting.update(dict.fromkeys(entry.targets, why))
+        for entry in self.busy:
+            waiting.update(dict.fromkeys(entry.targets, "an unfinished action waits until its host is not at work"))
+        return waiting
+
+
+def standing_with(seen: Standing, record: SkillRecord | None) -> Standing:
+    """Return what the disk says of a skill together with what our record says: either word pins it."""
+    if record is None:
+        return seen
+    return replace(seen, pinned=seen.pinned or record.pinned, importance=record.importance, state=record.state)
+
+
+@dataclass(slots=True, kw_only=True)
+class Applier:
+    """
+    Applies actions, one at a time.
+
+    Attributes:
+        mutator: The one that writes.
+        store, decisions: Our records, twice.
+        look: Reads skills, whose they are and what their hosts say of them, from disk, each time anew.
+        sites: The libraries that may be changed.
+        new_id: Makes the ids of actions.
+    """
+
+    mutator: Mutator
+    store: CurationStore
+    decisions: Decisions
+    look: Look
+    sites: Mapping[LibraryName, Site]
+    new_id: Callable[[], ActionId]
+    last_recovery: Recovered = field(default_factory=Recovered)
+    _tidy: bool = field(default=False, init=False)
+
+    def standings(self, keys: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
+        """Return what is true of *keys* right now."""
+        seen = self.look(keys)
+        return {key: standing_with(seen[key], self.store.skill(key)) for key in keys}
+
+    # -- applying
+
+    def apply(self, action: Action, *, now: datetime, run_id: RunId | None = None) -> Outcome:
+        """
+        Carry out one action, or say why not.
+
+        Raises:
+            BusyError: A lock is held by somebody else.
+            StateError: Our own files cannot be used; nothing was changed.
+            UsageError: Its library is not configured.
+        """
+        site = self._site(targets(action)[0].library)
+        waits = self.recover(now=now).waits()
+        try:
+            return self._apply(action, site, waits, now, run_id)
+        except OSError as error:  # the library itself is away, or may not be entered
+            return Failed(action=action, error=_words(error))
+        except LinkError as error:
+            return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
+
+    def _apply(
+        self, action: Action, site: Site, waits: Mapping[SkillKey, str], now: datetime, run_id: RunId | None
+    ) -> Outcome:
+        with self.mutator.hold(site):
+            blocked = self._blocked(targets(action), waits)
+            if blocked is not None:
+                return Skipped(action=action, code="conflict", reason=blocked[1], keys=(blocked[0],))
+            try:
+                draft = self._draft(action, site, now, run_id)
+            except NotNowError as error:
+                return Skipped(action=action, code=error.code, reason=str(error), keys=(error.key,))
+            except _ObjectedError as error:
+                return error.outcome
+            except InputError as error:
+                return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
+            except OSError as error:
+                return Failed(action=action, error=_words(error))
+            return self.carry_out(action, draft)
+
+    def apply_all(
+        self,
+        actions: Iterable[Action],
+        *,
+        now: datetime,
+        run_id: RunId | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> tuple[Outcome, ...]:
+        """Carry out *actions* in order; a lock held elsewhere skips one and no more. *stop* is asked between two."""
+        outcomes: list[Outcome] = []
+        for action in actions:
+            if stop():
+                break
+            try:
+                outcomes.append(self.apply(action, now=now, run_id=run_id))
+            except BusyError as error:
+                outcomes.append(Skipped(action=action, code="busy", reason=str(error), keys=targets(action)))
+            except UsageError as error:
+                outcomes.append(Skipped(action=action, code="gone", reason=str(error), keys=targets(action)))
+        return tuple(outcomes)
+
+    def approve(self, proposal: Proposal, *, now: datetime, run_id: RunId | None = None) -> tuple[Outcome, ...]:
+        """
+        Apply a proposal, whole: where anything speaks against any part of it, none of it is applied.
+
+        Raises:
+            UsageError: It was decided already.
+        """
+        if proposal.status != "pending":
+            raise UsageError(f"proposal {proposal.id} is {proposal.status} already")
+        actions = [_under(action, proposal.id) for action in proposal.actions]
+        against: list[Outcome] = [outcome for action in actions if (outcome := self.would_skip(action)) is not None]
+        if against:
+            return tuple(against)
+        return self.apply_all(actions, now=now, run_id=run_id)
+
+    def reject(self, proposal: Proposal, *, now: datetime, reason: str = "") -> None:
+        """
+        Refuse a proposal; it is not asked again until its content changes.
+
+        Raises:
+            UsageError: It was decided already.
+        """
+        if proposal.status != "pending":
+            raise UsageError(f"proposal {proposal.id} is {proposal.status} already")
+        with self.mutator.hold(None):
+            self.decisions.reject(Rejection(id=proposal.id, at=now, reason=reason))
+            self.store.decide(proposal.id, "rejected", now=now, reason=reason)
+
+    def would_skip(self, action: Action) -> Skipped | None:
+        """Return what speaks against *action* right now, or None; nothing is locked or written."""
+        return _skipped(action, self.standings(targets(action)))
+
+    def _draft(self, action: Action, site: Site, now: datetime, run_id: RunId | None) -> Draft:
+        keys = targets(action)
+        standings = self.standings(keys)
+        skipped = _skipped(action, standings)
+        if skipped is not None:
+            raise _ObjectedError(skipped)
+        return compile_action(
+            action,
+            site=site,
+            standings=standings,
+            records={key: record for key in keys if (record := self.store.skill(key)) is not None},
+            archive=self.store.archive(site.library) if isinstance(action, Restore) else (),
+            disk=self.mutator,
+            now=now,
+            run_id=run_id,
+            action_id=self.new_id(),
+        )
+
+    def carry_out(self, action: Action | None, draft: Draft) -> Outcome:
+        """Do what *draft* says, under the locks that the caller holds."""
+        entry = draft.entry
+        self.decisions.load()  # unreadable: nothing is begun whose end could not be written down
+        try:
+            self.mutator.begin(entry, draft.blobs)
+        except RefusedError as error:
+            return Skipped(action=action, code=error.code, reason=str(error), keys=(error.key,))
+        except OSError as error:
+            return Failed(action=action, error=_words(error))
+        try:
+            self.mutator.carry_out(entry)
+        except StateError as error:
+            return Failed(action=action, error=str(error), unfinished=True)
+        except InputError as error:
+            self.mutator.finish(entry)
+            return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)
+        except OSError as error:
+            self.mutator.finish(entry)
+            return Failed(action=action, error=_words(error))
+        try:
+            entry = self._with_content(entry)
+            self.store.commit_action(entry)
+        except (OSError, CuratorError) as error:
+            failed = self._not_recorded(action, entry, error)
+            if failed is not None:
+                return failed
+        note = ""
+        try:
+            self.decisions.record(entry)
+            self.mutator.finish(entry)
+        except (OSError, CuratorError) as error:
+            note = f"done, but its record is not complete yet and is mended at the next start: {error}"
+        return Applied(action=action, entry=entry, after=entry.after, note=note)
+
+    def _not_recorded(self, action: Action | None, entry: JournalEntry, error: Exception) -> Failed | None:
+        """Take back what the database would not record; None where it did, after all."""
+        try:
+            if self.store.has_action(entry.action_id):
+                return None  # the commit was made; only its reply was an error
+            self.mutator.take_back(entry)
+            self.mutator.finish(entry)
+        except (OSError, CuratorError) as worse:
+            return Failed(action=action, error=f"{error}; it could not be taken back now: {worse}", unfinished=True)
+        return Failed(action=action, error=str(error))
+
+    def _with_content(self, entry: JournalEntry) -> JournalEntry:
+        """Return *entry* with the fingerprints of what stands on disk now that it is done."""
+        written = tuple(change.key for change in entry.changes if change.written)
+        seen = self.look(written) if written else {}
+        after: list[tuple[SkillKey, Fingerprint | None]] = []
+        changes: list[RecordChange] = []
+        for change in entry.changes:
+            if change.written:
+                fingerprint = seen[change.key].fingerprint
+                record = replace(
+                    change.after, trusted_fingerprint=fingerprint, seen_fingerprint=fingerprint, seen_at=entry.at
+                )
+                after.append((change.key, fingerprint))
+                changes.append(msgspec.structs.replace(change, after=record))
+            else:
+                changes.append(change)
+        return msgspec.structs.replace(entry, changes=tuple(changes), after=tuple(after))
+
+    # -- after a kill
+
+    def recover(self, *, now: datetime) -> Recovered:
+        """
+        Bring every unfinished action to before or after; done at each start and before each action.
+
+        Raises:
+            BusyError: The work lock is held.
+        """
+        if self._tidy and not self.mutator.unfinished():
+            self.last_recovery = Recovered()
+            return self.last_recovery
+        finished: list[JournalEntry] = []
+        dropped: list[tuple[JournalEntry, str]] = []
+        conflicts: list[tuple[JournalEntry | UnreadableIntent, str]] = []
+        busy: list[JournalEntry] = []
+        with self.mutator.hold(None):
+            self.mutator.tidy()
+            self._tidy = True
+            for entry in self.mutator.unfinished():
+                if isinstance(entry, UnreadableIntent):
+                    conflicts.append((entry, f"{entry.path} cannot be read: {entry.error}"))
+                    continue
+                try:
+                    why = self._recover(entry)
+                except BusyError:
+                    busy.append(entry)
+                    continue
+                except (OSError, CuratorError) as error:
+                    conflicts.append((entry, str(error)))
+                    continue
+                if isinstance(why, Conflict):
+                    conflicts.append((entry, f"{why.where}: expected {why.expected}, found {why.found}"))
+                elif why is None:
+                    finished.append(entry)
+                else:
+                    dropped.append((entry, why))
+        self.last_recovery = Recovered(
+            finished=tuple(finished), dropped=tuple(dropped), conflicts=tuple(conflicts), busy=tuple(busy)
+        )
+        return self.last_recovery
+
+    def _recover(self, entry: JournalEntry) -> str | Conflict | None:
+        """Return None where it is done now, why it was dropped, or the conflict."""
+        if not self.store.has_action(entry.action_id):
+            resolution = self.mutator.recover(entry)
+            if isinstance(resolution, Conflict):
+                return resolution
+            if isinstance(resolution, Undo):
+                self.mutator.finish(entry)
+                return resolution.why
+            entry = self._with_content(entry)
+            self.store.commit_action(entry)
+        self.decisions.record(entry)
+        self.mutator.finish(entry)
+        return None
+
+    def _blocked(self, keys: Sequence[SkillKey], waits: Mapping[SkillKey, str]) -> tuple[SkillKey, str] | None:
+        for key in keys:
+            if key in waits:
+                return key, waits[key]
+        # Somebody may have been killed between our recovery and our lock.
+        for entry in self.mutator.unfinished():
+            if isinstance(entry, JournalEntry):
+                for key in keys:
+                    if key in entry.targets:
+                        return key, f"the unfinished action {entry.action_id} is about it"
+        return None
+
+    def _site(self, library: LibraryName) -> Site:
+        site = self.sites.get(library)
+        if site is None:
+            raise UsageError(f"there is no library {library!r}", hint="`curatord config show` lists them")
+        return site
+
+
+class _ObjectedError(InputError):
+    """Something speaks against the action; *outcome* is how that is told."""
+
+    def __init__(self, outcome: Skipped) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+def _code_of(error: InputError) -> SkipCode:
+    if isinstance(error, EditedError):
+        return "edited"
+    return "taken" if isinstance(error, TakenError) else "unreadable"
+
+
+def _skipped(action: Action, standings: Mapping[SkillKey, Standing]) -> Skipped | None:
+    found = objections(action, standings)
+    if not found:
+        return None
+    return Skipped(
+        action=action,
+        code=found[0].code,
+        reason="; ".join(dict.fromkeys(f"{violation.key}: {violation.what}" for violation in found)),
+        keys=tuple(dict.fromkeys(violation.key for violation in found)),
+    )
+
+
+def _under(action: Action, proposal: str) -> Action:
+    return msgspec.structs.replace(action, proposal=proposal)
+
+
+def _words(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"

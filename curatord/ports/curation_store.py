@@ -1,0 +1,160 @@
+"""What curatord remembers of skills, runs, proposals and actions; times are aware UTC, all calls are transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Protocol
+
+from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
+from curatord.core.journal import ArchiveItem, JournalEntry
+from curatord.core.skill_record import SkillRecord
+from curatord.core.values import ActionId, LibraryName, RunId, SkillKey
+from curatord.ports.decisions import KnownDecisions, Rejection
+
+__all__ = ["CurationStore"]
+
+
+class CurationStore(Protocol):
+    """
+    The curation's half of the database. Every method raises `StateError` where the database cannot be used.
+    """
+
+    # -- skills
+
+    def skill(self, key: SkillKey) -> SkillRecord | None:
+        """Return the record of *key*, or None."""
+        ...
+
+    def skills(self, library: LibraryName | None = None) -> dict[SkillKey, SkillRecord]:
+        """Return all records, or those of one library, sorted by key."""
+        ...
+
+    def put_skills(self, records: Iterable[SkillRecord]) -> None:
+        """
+        Insert records, or bring up to date what a scan may say of a known skill (birth, management, content, absence).
+
+        States and decisions of a known skill are left alone: actions change those. A record with another
+        `first_seen_at` than the known one is another skill at the same path, and takes its place whole.
+        """
+        ...
+
+    def forget_skills(self, keys: Iterable[SkillKey]) -> None:
+        """Drop the records of skills that stand under another key now; their history stays."""
+        ...
+
+    def history(self, key: SkillKey) -> tuple[HistoryRow, ...]:
+        """Return the changes of a skill's state, oldest first."""
+        ...
+
+    # -- actions and archive
+
+    def commit_action(self, entry: JournalEntry) -> None:
+        """
+        Record a done action in one transaction: record changes, history, archive, the action itself.
+
+        Only fields that *entry* changes are written. A second call for the same action does nothing. Where *entry*
+        undoes another, that one is marked, and its proposal counts as rejected.
+        """
+        ...
+
+    def has_action(self, action_id: ActionId) -> bool:
+        """Return whether the action was recorded."""
+        ...
+
+    def action(self, action_id: ActionId) -> ActionRow | None:
+        """Return a recorded action, or None."""
+        ...
+
+    def actions(
+        self,
+        *,
+        run_id: RunId | None = None,
+        proposal: str | None = None,
+        key: SkillKey | None = None,
+        limit: int | None = None,
+    ) -> tuple[ActionRow, ...]:
+        """Return recorded actions, newest first, of one run, one proposal or one skill where that is asked for."""
+        ...
+
+    def last_run_to_undo(self) -> RunId | None:
+        """Return the newest run with an action that was not undone."""
+        ...
+
+    def archive(self, library: LibraryName | None = None) -> tuple[ArchiveItem, ...]:
+        """Return what we know of archived packages, newest first."""
+        ...
+
+    def blobs_in_use(self) -> frozenset[str]:
+        """Return the ids of all blobs that a recorded action refers to."""
+        ...
+
+    # -- runs
+
+    def put_run(self, run: RunRow) -> None:
+        """Insert a run, or bring it up to date."""
+        ...
+
+    def run(self, run_id: RunId) -> RunRow | None:
+        """Return a run, or None."""
+        ...
+
+    def runs(self, limit: int | None = None) -> tuple[RunRow, ...]:
+        """Return runs, newest first."""
+        ...
+
+    def interrupt_runs(self, now: datetime) -> tuple[RunId, ...]:
+        """Mark every run that still says `running` as interrupted; for a start that holds the lock of all runs."""
+        ...
+
+    def last_finished(self) -> RunRow | None:
+        """Return the newest whole run that came to its end: no dry run, no distil batch, not failed or interrupted."""
+        ...
+
+    # -- proposals
+
+    def propose(self, proposal: Proposal) -> str:
+        """
+        Keep a proposal, and return `new`, `pending` (known and waiting), `approved` or `rejected` (decided before).
+
+        Pending ones of the same library, kind and targets with another content are superseded.
+        """
+        ...
+
+    def proposal(self, proposal_id: str) -> Proposal | None:
+        """Return a proposal, or None; a unique beginning of the id is enough."""
+        ...
+
+    def proposals(self, status: str | None = "pending") -> tuple[Proposal, ...]:
+        """Return proposals, oldest first; *status* None: all."""
+        ...
+
+    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
+        """Mark a proposal `approved`, `rejected` or `superseded`."""
+        ...
+
+    def reject_id(self, rejection: Rejection) -> None:
+        """Keep that something must not be asked again, whether it was ever proposed by itself or not."""
+        ...
+
+    def rejections(self) -> dict[str, Rejection]:
+        """Return everything that must not be asked again."""
+        ...
+
+    # -- small facts
+
+    def meta(self, key: str) -> str | None:
+        """Return a small fact, or None."""
+        ...
+
+    def set_meta(self, key: str, value: str | None) -> None:
+        """Keep a small fact; None forgets it."""
+        ...
+
+    def refill(self, known: KnownDecisions, *, now: datetime) -> int:
+        """
+        Put decisions, rejections and archive origins into a database that lost them; return how many were missing.
+
+        Skills that a scan has found already get their decisions; the others get a record first seen *now*.
+        """
+        ...
