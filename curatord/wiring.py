@@ -23,7 +23,7 @@ from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.values import ActionId, LibraryName, SkillKey
-from curatord.errors import ConfigError, StateError
+from curatord.errors import BusyError, ConfigError, InputError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
@@ -264,17 +264,24 @@ class Parts:
         return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
 
     def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
-        """Ingest all sources up to now, with a second process where that pays."""
+        """
+        Ingest all sources up to now.
+
+        Raises:
+            BusyError: Another scan is at work.
+        """
+        from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        report = scan(
-            self.opened_sources,
-            self.ingest_store,
-            clock=self.clock,
-            quiet=self.config.gates.session_quiet,
-            progress=progress,
-            stop=stop,
-        )
+        with scan_lock(self.make_state_dir()):
+            report = scan(
+                self.opened_sources,
+                self.ingest_store,
+                clock=self.clock,
+                quiet=self.config.gates.session_quiet,
+                progress=progress,
+                stop=stop,
+            )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
             say(f"transcript.{note.kind}", path=note.path, text=note.text)
@@ -474,8 +481,26 @@ class Parts:
             folders=self.folders,
             one_at_a_time=self.one_run,
             calls_per_day=self.calls_per_day,
+            keep_house=self.keep_house,
             clock=self.clock,
         )
+
+    def keep_house(self) -> list[str]:
+        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+        warnings = []
+        for settings, _ in self.libraries:
+            if settings.host_curator != "pause":
+                continue
+            site = self.sites[LibraryName(settings.name)]
+            try:
+                with self.applier.mutator.hold(site):
+                    if self.applier.mutator.pause_host(site):
+                        self.log.info("host.curator_paused", library=settings.name)
+            except (InputError, BusyError) as error:
+                warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
+        with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.drop_blobs()
+        return warnings
 
     def byte_progress(self) -> Callable[[int, int], None] | None:
         """Return what tells the surroundings how far a scan is, or None where nobody asks."""

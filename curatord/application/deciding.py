@@ -120,7 +120,7 @@ def undo(parts: Parts, said: str) -> Changes:
             changes["done"].append(
                 {
                     "skill": ", ".join(str(key) for key in outcome.entry.targets[:5]),
-                    "what": f"undone: {outcome.entry.summary}",
+                    "what": outcome.entry.summary,
                     "action": outcome.entry.action_id,
                 }
             )

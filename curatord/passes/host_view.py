@@ -54,6 +54,11 @@ class HostWords:
             found += self.hermes.warnings
             if self.hermes.schedule_unreadable is not None:
                 found.append(self.hermes.schedule_unreadable)
+            if self.hermes.config.curator_enabled and not self.hermes.curator.paused:
+                found.append(
+                    "Hermes' own curator works on it too and may archive what curatord would keep; "
+                    "`hermes curator pause`, or `host_curator: pause` here, leaves it to one of them"
+                )
         return [f"library {self.settings.name}: {words}" for words in dict.fromkeys(found)]
 
     @property

@@ -269,11 +269,32 @@ class _Ingest:
             if item is None:
                 continue
             self._reports[0].files += 1
-            job = self._changed(0, item, self._store.known_at(self._ids[0], path))
+            row = self._store.known_at(self._ids[0], path)
+            if row is None:
+                self._notice_move(item)
+            job = self._changed(0, item, row)
             if job is not None:
                 self._read_one(job)
         self._flush()
         self.report.sessions = len(self._touched)
+
+    def _notice_move(self, item: Item) -> None:
+        """
+        Mark the file gone that *item*, whose path is new, was until now.
+
+        A whole scan lists first and so knows what is gone before it reads. Without this a moved file would be taken for
+        a copy of itself, and what its row holds of unfinished calls would wait there for ever.
+        """
+        from_stat = self._sources[0].item_at
+        for file_id, path in self._store.at_inode(self._ids[0], item):
+            try:
+                there = from_stat(path)
+            except FileNotFoundError:
+                there = None
+            except OSError:
+                continue  # it cannot be told; the whole scan will
+            if there is None or (there.dev, there.ino) != (item.dev, item.ino):
+                self._store.gone([file_id], now_ms=self._now_ms)
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
         known = self._store.known(self._ids[number])

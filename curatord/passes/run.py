@@ -142,6 +142,8 @@ class Curation:
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
         calls_per_day: Model calls a day of a library's sources, None where none were seen.
+        keep_house: Done before anything is decided in a run that is no dry run (the host's own curator is paused where
+            that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         clock: For durations; `now` of the run is read once.
     """
 
@@ -155,6 +157,7 @@ class Curation:
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
     calls_per_day: Callable[[LibraryName], float | None]
+    keep_house: Callable[[], Sequence[str]]
     clock: Clock
 
     def run(
@@ -279,6 +282,8 @@ class _Work:
         curation, now = self.curation, self.record.started_at
         scan = curation.scan(stop)
         self.record = replace(self.record, scan=scan, warnings=_scan_warnings(scan))
+        if not self.order.dry_run:
+            self.record = replace(self.record, warnings=(*self.record.warnings, *curation.keep_house()))
         alive()
         look = curation.looker.look(now, remember=True)
         self._saw(look)

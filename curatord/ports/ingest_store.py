@@ -253,6 +253,10 @@ class IngestWriter(Protocol):
         """Return whether any file of the host is gone."""
         ...
 
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
+        ...
+
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         ...

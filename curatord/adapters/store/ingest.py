@@ -122,6 +122,13 @@ class IngestStore:
         """Return whether any file of the host is gone."""
         return bool(self._connection.execute(_ANY_GONE, (host,)).fetchone()[0])
 
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
+        return self._connection.execute(
+            "SELECT id, path FROM files WHERE ino = ? AND dev = ? AND source = ? AND gone_at IS NULL AND path != ?",
+            (_signed(item.ino), _signed(item.dev), source_id, item.path),
+        ).fetchall()
+
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         # Inodes are held signed, since some file systems use all 64 bits.
