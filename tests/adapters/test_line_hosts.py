@@ -235,7 +235,7 @@ def test_a_rollout_packed_after_the_fact(home: Callable[[HostName], Home], how: 
 
 @pytest.mark.parametrize("how", ["zst", "gz"])
 def test_a_packed_rollout_is_moved_with_its_watermark(home: Callable[[HostName], Home], how: str) -> None:
-    """Packed between two scans, the file is known by its head and the bytes before its watermark: nothing is re-read."""
+    """Packed between two scans, the file is known by head and watermark: nothing is read again."""
     place = home("codex")
     file = place.write(rollout(1), [meta(1), *turn("a", 10)])
     place.scan()
@@ -331,7 +331,7 @@ def test_a_bomb_costs_no_memory(home: Callable[[HostName], Home], monkeypatch: p
 
 
 def test_only_rollouts_are_read(home: Callable[[HostName], Home]) -> None:
-    """Histories, logs and skills beside the rollouts are no transcripts; what a change event names is asked the same."""
+    """Histories, logs and skills beside the rollouts are no transcripts, listed or named by a change event."""
     place = home("codex")
     file = place.write(rollout(1), [meta(1), *turn("a", 10)])
     other = place.write("history.jsonl", [{"session_id": "x", "ts": 1, "text": "x"}])

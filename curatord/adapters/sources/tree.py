@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from curatord.adapters.sources.compressed import PACKED, Unpacked, unpacked
 from curatord.adapters.sources.json_lines import (
-    CHUNK,
+    BUFFER,
     HEAD,
     SLICE,
     TAIL,
     JsonLinesSource,
     _hash,
-    _settle,
     open_quietly,
 )
 from curatord.adapters.sources.walk import item_at, walk
@@ -183,14 +182,14 @@ class TreeSource(JsonLinesSource):
         marks = _Marking(start.offset)
         at = 0
         while at < start.offset:
-            chunk = stream.read(min(CHUNK, start.offset - at))
+            chunk = stream.read(min(BUFFER, start.offset - at))
             if not chunk:
                 raise TranscriptError(f"ends before offset {start.offset} where it was read up to", offset=at)
             marks.saw(chunk)
             at += len(chunk)
         read = 0
         while True:
-            chunk = stream.read(CHUNK)
+            chunk = stream.read(BUFFER)
             read += len(chunk)
             marks.saw(chunk)
             if chunk:
@@ -198,9 +197,12 @@ class TreeSource(JsonLinesSource):
                 for line in splitter.oversize:
                     parser.oversize(line.head, line.tail, line.size, line.offset)
                 splitter.oversize.clear()
-            ended = len(chunk) < CHUNK
+            ended = len(chunk) < BUFFER
             if ended and start.settled:
-                _settle(parser, splitter)
+                last = splitter.last_line()
+                if last is not None:
+                    parser.feed([last])
+                parser.settle()
             if ended or read >= SLICE:
                 stopped = not ended and stop()
                 waits = parser.waiting or (splitter.half_size > 0 and not start.settled)
@@ -292,7 +294,7 @@ def _marks_of(stream: Unpacked, offset: int) -> Marks:
     first = recent = b""
     at = 0
     while at < max(offset, HEAD):
-        chunk = stream.read(min(CHUNK, max(offset, HEAD) - at))
+        chunk = stream.read(min(BUFFER, max(offset, HEAD) - at))
         if not chunk:
             break
         if len(first) < HEAD:
@@ -324,7 +326,7 @@ def _whole(descriptor: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
-        chunk = os.read(descriptor, CHUNK) if stream is None else stream.read(CHUNK)
+        chunk = os.read(descriptor, BUFFER) if stream is None else stream.read(BUFFER)
         if not chunk:
             return b"".join(parts)
         parts.append(chunk)

@@ -50,6 +50,7 @@ ENDS = 192  # bytes of a record's beginning and of its end that it is known by
 KEEP_IDS = 64  # ids that the state carries over; repetitions stand close together
 KEEP_PENDING = 256
 WINDOW = 65_536  # keys held in memory; a copy from further back within one file shows by its anchors
+_LOW = 0xFFFFFFFF
 MAX_SESSION = 300  # characters of a session's id
 
 Waiting = tuple[str, str, str, str, int | None, str | None, str | None, bool]
@@ -489,9 +490,10 @@ def chained_key(before: int, data: bytes, at: int) -> int:
     records taken for one need only leave one out.
     """
     size = len(data) - at
-    return crc32(data[at : at + ENDS], before & 0xFFFFFFFF) << 32 | crc32(
-        data[-ENDS:], before >> 32 ^ size & 0xFFFFFFFF
-    )
+    if size <= ENDS:
+        told = data[at:]
+        return crc32(told, before & _LOW) << 32 | crc32(told, before >> 32 ^ size)
+    return crc32(data[at : at + ENDS], before & _LOW) << 32 | crc32(data[-ENDS:], before >> 32 ^ size & _LOW)
 
 
 def ends(data: bytes, at: int = 0) -> bytes:
