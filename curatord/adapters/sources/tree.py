@@ -205,15 +205,18 @@ class TreeSource(JsonLinesSource):
                 parser.settle()
             if ended or read >= SLICE:
                 stopped = not ended and stop()
-                waits = parser.waiting or (splitter.half_size > 0 and not start.settled)
+                found = parser.findings()
+                cut = ended and stream.cut
+                if cut and start.settled:
+                    found.notes.append("the compressed file is cut: what is whole in it was read")
                 yield Slice(
-                    findings=parser.findings(),
+                    findings=found,
                     offset=splitter.offset,
                     size=item.size,
                     state=parser.state(),
                     marks=Marks(head=marks.head(), tail=marks.tail(splitter.offset)),
                     bytes_read=read,
-                    waiting=waits and not (ended and start.settled),
+                    waiting=not start.settled and (parser.waiting or splitter.half_size > 0 or cut),
                     last=ended,
                 )
                 read = 0
