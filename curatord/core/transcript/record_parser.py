@@ -230,6 +230,8 @@ class RecordParser(Generic[R, C]):
         found.keys = b"".join(self._new)
         if len(self._seen) >= WINDOW:
             self._seen = set()
+            self._messages = dict.fromkeys(list(self._messages)[-KEEP_IDS:])
+            self._calls = dict.fromkeys(list(self._calls)[-KEEP_IDS:])
         self._seen.update(self._new)
         self._new = {}
         self._begin()
@@ -420,8 +422,6 @@ class RecordParser(Generic[R, C]):
             if ident in self._messages:
                 return 0
             self._messages[ident] = None
-            if len(self._messages) > WINDOW:
-                self._messages = dict.fromkeys(list(self._messages)[-KEEP_IDS:])
         tally.assistant_turns += 1
         return 1
 
@@ -431,8 +431,6 @@ class RecordParser(Generic[R, C]):
             if ident in self._calls:
                 return False
             self._calls[ident] = None
-            if len(self._calls) > WINDOW:
-                self._calls = dict.fromkeys(list(self._calls)[-KEEP_IDS:])
         tally.called(name[:200])
         return True
 
