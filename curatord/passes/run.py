@@ -47,6 +47,7 @@ from curatord.core.run_record import (
 )
 from curatord.core.selection import Selection, select
 from curatord.core.settings import Config
+from curatord.core.small_facts import RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
 from curatord.core.words import plural
 from curatord.errors import CuratorError
@@ -56,6 +57,7 @@ from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
 __all__ = ["Curation", "RunOrder"]
+
 
 MAX_PROBLEMS = 200  # of skills, in run.json; `skills --problems` lists all
 
@@ -205,7 +207,9 @@ class Curation:
                     work.record, finished_at=self.clock.now(), duration_s=round(self.clock.monotonic() - began, 3)
                 )
                 work.keep()
-            self.folders.prune(self.config.reports.keep, spare=[work.record.run_id])
+            if not order.dry_run:
+                self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
+            self.store.forget_runs(self.folders.prune(self.config.reports.keep, spare=[work.record.run_id]))
             return work.record
 
     def finish_interrupted(self, now: datetime) -> tuple[RunId, ...]:

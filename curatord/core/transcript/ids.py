@@ -115,7 +115,7 @@ def anchors_of(keys: bytes, heads: bytes = b"") -> list[int]:
 
     Args:
         keys: Packed keys of one stretch of a file.
-        heads: Packed keys of the file's first records, where the stretch is its beginning.
+        heads: Packed keys of the first records of the file, or of each session that begins in this stretch of it.
     """
     first = array("q", heads)
     rest = array("q", keys)

@@ -16,7 +16,7 @@ import msgspec
 
 from curatord.core.path_text import join
 from curatord.core.transcript.events import OWN_MARK, Findings, SessionKind, SessionTally, Sighting
-from curatord.core.transcript.ids import Guard, content_key, id_key, occurrence
+from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, content_key, id_key, occurrence
 from curatord.core.transcript.jsonl_fields import CallPlace, Fields, first_value, kind_of, values_at
 from curatord.core.transcript.lines import Unreadable, objects, printable
 from curatord.core.transcript.packages import in_package, skill_of_path
@@ -90,6 +90,7 @@ class JsonlParser:
         }
         self._released = dict.fromkeys(saved.released)
         self._repeats: dict[bytes, int] = {}
+        self._heads: list[bytes] = [] if fresh else [b""] * ANCHOR_FIRST
         self._begin()
 
     # -- the LineParser protocol
@@ -128,6 +129,8 @@ class JsonlParser:
         """Return what was found since the last call, and begin anew."""
         found = self._findings
         found.keys = b"".join(self._keys)
+        found.heads = b"".join(self._heads)
+        self._heads = [b""] * ANCHOR_FIRST  # later slices have none
         self._begin()
         return found
 
@@ -229,12 +232,15 @@ class JsonlParser:
                 else content_key(session.encode("utf-8", "replace"), text.encode("utf-8", "replace"))
             )
         else:
-            body = content_key(content)
+            # Two short logs may well hold the same words: they are one only if they are one session.
+            body = content_key(session.encode("utf-8", "replace"), b"", content)
         nth = self._repeats.pop(body, None)
         if nth is None:
             nth = _first_free(body, self._before)
         key = occurrence(body, nth)
         self._repeats[body] = nth + 1
+        if len(self._heads) < ANCHOR_FIRST:
+            self._heads.append(key)
         if len(self._repeats) > MAX_REPEATS:
             del self._repeats[next(iter(self._repeats))]
         if self._guard is not None and key in self._guard:

@@ -115,6 +115,31 @@ def test_the_database_wins(tmp_path: Path, home: Path, scanner: Scanner) -> None
     assert {"1": (1, 0), "2": (2, 4)} == scanner.scan().turns()
 
 
+@pytest.mark.parametrize("write", [write_document, write_lines])
+def test_a_session_that_is_imported_later(home: Path, scanner: Scanner, write: Any) -> None:
+    """Counted from its file first, its rows in the database are known, and it goes on from there."""
+    write(home, MESSAGES)
+    scanner.scan()
+    database = HermesHome(home)
+    database.session("0")
+    database.user("0", "another one")
+    database.session("1")
+    for message in MESSAGES[1:]:
+        content = message["content"]
+        database.row(
+            "1",
+            message["role"],
+            content if isinstance(content, str) else content[0]["text"],
+            tool_call_id=message.get("tool_call_id"),
+            tool_calls=message.get("tool_calls"),
+        )
+    database.user("1", "new")
+    database.close()
+
+    assert {"0": (1, 0), "1": (3, 4)} == scanner.scan().turns()
+    assert EVENTS == sorted(scanner.events())
+
+
 def test_what_is_no_session_file(home: Path, scanner: Scanner) -> None:
     """Dumps of requests, the gateway's index and other files are passed over."""
     for name in ("request_dump_1.json", "request_dump_1.jsonl", "sessions.json", "notes.txt", "other.json"):

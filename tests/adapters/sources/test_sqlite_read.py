@@ -29,7 +29,9 @@ def a_database(folder: Path, *, rows: int = 10, wal: bool = True) -> Path:
         if wal:
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE t (x)")
+        connection.execute("BEGIN")
         connection.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(rows)])
+        connection.execute("COMMIT")
     return path
 
 
