@@ -168,22 +168,28 @@ def test_a_codex_fork_counts_only_what_it_added(home: Callable[[HostName], Home]
         assert {codex_id(1): (13, 2, 2, 2), codex_id(2): (7, 1, 1, 1)} == counts
 
 
-def test_a_codex_parent_that_goes_on_after_its_fork(home: Callable[[HostName], Home]) -> None:
-    """Both go on from the same history, each with its own turns; all are counted, none twice, scan after scan."""
+@pytest.mark.parametrize("ids", [True, False], ids=["with-ids", "without-ids"])
+def test_a_codex_parent_that_goes_on_after_its_fork(home: Callable[[HostName], Home], ids: bool) -> None:
+    """
+    Both go on from the same history, each with its own turns; all are counted, none twice, scan after scan.
+
+    Without ids, what both say first behind the fork is one where it is the same in each to the letter: here the context
+    of the turn, which is no turn itself.
+    """
     place = home("codex")
-    parent = [meta(1), *turn("a", 10)]
+    parent = [meta(1), *turn("a", 10, ids=ids)]
     fork = [meta(2, forked_from_id=codex_id(1)), *later(parent, 100)]
     place.write(rollout(1), parent)
     place.scan()
     place.write(rollout(2), fork)
     place.scan()
-    place.write(rollout(1), [*parent, *turn("b", 200)], at=START + timedelta(minutes=5))
-    place.write(rollout(2), [*fork, *turn("c", 210)], at=START + timedelta(minutes=6))
+    place.write(rollout(1), [*parent, *turn("b", 200, ids=ids)], at=START + timedelta(minutes=5))
+    place.write(rollout(2), [*fork, *turn("c", 210, ids=ids)], at=START + timedelta(minutes=6))
 
     place.scan()
     place.scan()
 
-    assert {codex_id(1): (13, 2, 2, 2), codex_id(2): (7, 1, 1, 1)} == place.sessions()
+    assert {codex_id(1): (13, 2, 2, 2), codex_id(2): (7 if ids else 6, 1, 1, 1)} == place.sessions()
 
 
 def test_two_sessions_of_a_local_server_share_no_ids(home: Callable[[HostName], Home]) -> None:

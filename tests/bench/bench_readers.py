@@ -34,7 +34,7 @@ MIB = 1024 * 1024
 SIZE = 24 * MIB
 PAIRS = 5
 MOST = 2.0
-WORDS = [word for word in "the quick build of a small tool reads each file once and tells what it found\\n".split(" ")]
+WORDS = ["the", "quick", "build", "of", "a", "small", "tool", "reads", "each", "file", "once", "and", "tells\n"]
 
 
 class Talk:
@@ -69,7 +69,12 @@ class Talk:
 
 
 def claude_code(kind: str, what: Any, at: str, n: int) -> list[Any]:
-    shell = {"uuid": f"{n:08x}-0000-4000-8000-{n:012x}", "parentUuid": None, "sessionId": "s", "timestamp": at}
+    shell: dict[str, Any] = {
+        "uuid": f"{n:08x}-0000-4000-8000-{n:012x}",
+        "parentUuid": None,
+        "sessionId": "s",
+        "timestamp": at,
+    }
     shell |= {"cwd": "/home/dev/app", "version": "2.1.100", "isSidechain": False, "userType": "external"}
     if kind in ("prompt", "result"):
         content: Any = what
@@ -101,9 +106,11 @@ def codex(kind: str, what: Any, at: str, n: int) -> list[Any]:
         counted = {"type": "token_count", "info": {"total": n}}
         output = {"type": "function_call_output", "call_id": what[0], "output": what[1]}
         return [line("response_item", output), line("event_msg", counted)]
-    role, part = ("user", "input_text") if kind == "prompt" else ("assistant", "output_text")
+    role, part, event = ("user", "input_text", "user_message")
+    if kind == "answer":
+        role, part, event = ("assistant", "output_text", "agent_message")
     said = {"type": "message", "role": role, "content": [{"type": part, "text": what}]}
-    return [line("response_item", said), line("event_msg", {"type": f"{role}_message", "message": what})]
+    return [line("response_item", said), line("event_msg", {"type": event, "message": what})]
 
 
 def pi(kind: str, what: Any, at: str, n: int) -> list[Any]:
@@ -134,15 +141,14 @@ def gemini_cli(kind: str, what: Any, at: str, n: int) -> list[Any]:
 
 
 def qwen_code(kind: str, what: Any, at: str, n: int) -> list[Any]:
-    shell = {"uuid": f"{n:08x}-0000-4000-8000-{n:012x}", "parentUuid": None, "sessionId": "s", "timestamp": at}
-    shell |= {"cwd": "/home/dev/app", "version": "0.24.4"}
+    shell: dict[str, Any] = {"uuid": f"{n:08x}-0000-4000-8000-{n:012x}", "parentUuid": None, "sessionId": "s"}
+    shell |= {"timestamp": at, "cwd": "/home/dev/app", "version": "0.24.4", "provenance": "real_user"}
+    part: dict[str, Any] = {"text": what}
     if kind == "prompt":
-        message = {"role": "user", "parts": [{"text": what}]}
-        return [{**shell, "type": "user", "provenance": "real_user", "message": message}]
+        return [{**shell, "type": "user", "message": {"role": "user", "parts": [part]}}]
     if kind == "result":
         part = {"functionResponse": {"id": what[0], "name": "read_file", "response": {"output": what[1]}}}
         return [{**shell, "type": "tool_result", "message": {"role": "user", "parts": [part]}}]
-    part = {"text": what}
     if kind == "call":
         part = {"functionCall": {"id": what[0], "name": "read_file", "args": {"file_path": what[1]}}}
     return [{**shell, "type": "assistant", "message": {"role": "model", "parts": [part]}}]
@@ -193,9 +199,8 @@ def corpus(host: str) -> bytes:
     _, lines, _ = HOSTS[host]
     talk = Talk()
     out: list[bytes] = []
-    size = number = 0
-    for kind, what in talk.turns():
-        number += 1
+    size = 0
+    for number, (kind, what) in enumerate(talk.turns(), 1):
         for record in lines(kind, what, talk.time(), number):
             out.append(json.dumps(record, separators=(",", ":")).encode() + b"\n")
             size += len(out[-1])

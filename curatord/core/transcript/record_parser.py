@@ -189,16 +189,45 @@ class RecordParser(Generic[R, C]):
     # -- the LineParser protocol
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
-        """Take whole lines with the offset at which each begins."""
-        decode = self._decode
-        take = self._take
+        """
+        Take whole lines with the offset at which each begins.
+
+        The usual record is new and in a file that shares nothing: it is counted here, in locals, all others by `_take`.
+        """
+        decode, note, ident_of, time_of, count = self._decode, self.note, self.ident_of, self.time_of, self.count
+        new, seen = self._new, self._seen
+        quick = self._guard is None and self._before is None
         for line, offset in lines:
             try:
                 record = decode(line)
             except (msgspec.MsgspecError, RecursionError):
                 self._odd(line, offset)
                 continue
-            take(record, line)
+            if not quick or len(self._heads) < ANCHOR_FIRST:
+                self._take(record, line)
+                continue
+            ident = ident_of(record)
+            if ident:
+                key = blake2b(ident, digest_size=KEY_BYTES).digest()
+                if key in new or key in seen:
+                    self._take(record, line)
+                    continue
+            else:
+                before = int.from_bytes(self._last_key, "big")
+                key = chained_key(before, line, self.content_at(line)).to_bytes(KEY_BYTES, "big")
+            new[key] = None
+            self._last_key = key
+            note(record)
+            time = time_of(record)
+            if time and time != self._time:
+                time = self._noted_time(time)
+            account = self._current
+            account.tally.records += 1
+            turns, work = count(record, account.tally)
+            if time:
+                self._clock(account, time, turns, work=work and not self._side)  # type: ignore[arg-type]  # text by now
+            elif turns and self._time:
+                self._clock(account, self._time, turns, work=False)
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show."""
