@@ -140,7 +140,7 @@ def turn(name: str, second: int, *, skill: str = "notes", ids: bool = False, cal
 
 
 def rollout(number: int) -> str:
-    return f"sessions/2026/03/01/rollout-2026-03-01T12-00-00-{codex_id(number)}.jsonl"
+    return f"sessions/2026/03/01/rollout-2026-03-01T12-{number:02d}-00-{codex_id(number)}.jsonl"
 
 
 def later(lines: list[Any], second: int) -> list[Any]:
@@ -149,23 +149,39 @@ def later(lines: list[Any], second: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["with-ids", "without-ids"])
-@pytest.mark.parametrize("fork_first", [True, False], ids=["fork-read-first", "parent-read-first"])
-def test_a_codex_fork_counts_only_what_it_added(home: Callable[[HostName], Home], ids: bool, fork_first: bool) -> None:
+@pytest.mark.parametrize("parent_goes_on", [True, False], ids=["parent-goes-on", "fork-is-newer"])
+def test_a_codex_fork_counts_only_what_it_added(
+    home: Callable[[HostName], Home], ids: bool, parent_goes_on: bool
+) -> None:
     """A fork copies its parent's lines with new times; over both files each turn, call and event counts once."""
     place = home("codex")
     parent = [meta(1), *turn("a", 10, ids=ids), *turn("b", 20, ids=ids)]
     fork = [meta(2, forked_from_id=codex_id(1)), *later(parent, 100), *turn("c", 110, skill="csv", ids=ids)]
-    place.write(rollout(1), parent, at=START + timedelta(minutes=9 if fork_first else 0))
+    place.write(rollout(1), parent, at=START + timedelta(minutes=9 if parent_goes_on else 0))
     place.write(rollout(2), fork, at=START + timedelta(minutes=5))
 
     place.scan()
 
-    counts = place.sessions()
-    events = [(skill, kind) for _, skill, kind in place.events()]
-    assert (20, 3, 3, 3) == tuple(map(sum, zip(*counts.values(), strict=True)))
-    assert [("csv", "use"), ("notes", "use"), ("notes", "use")] == sorted(events)
-    if not fork_first:
-        assert {codex_id(1): (13, 2, 2, 2), codex_id(2): (7, 1, 1, 1)} == counts
+    assert {codex_id(1): (13, 2, 2, 2), codex_id(2): (7, 1, 1, 1)} == place.sessions()
+    assert [
+        (codex_id(1), "notes", "use"),
+        (codex_id(1), "notes", "use"),
+        (codex_id(2), "csv", "use"),
+    ] == place.events()
+
+
+def test_a_fork_whose_parent_is_met_later(home: Callable[[HostName], Home]) -> None:
+    """Whichever file is seen first, over both of them each turn, call and event counts once."""
+    place = home("codex")
+    parent = [meta(1), *turn("a", 10), *turn("b", 20)]
+    place.write(rollout(2), [meta(2, forked_from_id=codex_id(1)), *later(parent, 100), *turn("c", 110, skill="csv")])
+    place.scan()
+    place.write(rollout(1), parent)
+
+    place.scan()
+
+    assert (20, 3, 3, 3) == tuple(map(sum, zip(*place.sessions().values(), strict=True)))
+    assert ["csv", "notes", "notes"] == sorted(skill for _, skill, _ in place.events())
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["with-ids", "without-ids"])
@@ -190,6 +206,17 @@ def test_a_codex_parent_that_goes_on_after_its_fork(home: Callable[[HostName], H
     place.scan()
 
     assert {codex_id(1): (13, 2, 2, 2), codex_id(2): (7 if ids else 6, 1, 1, 1)} == place.sessions()
+
+
+@pytest.mark.parametrize("stamp", ["2026-19-41T29-99-99", "0000-00-00T00-00-00", "2026-02-31T12-00-00", "x"])
+def test_a_name_that_tells_no_time(home: Callable[[HostName], Home], stamp: str) -> None:
+    """A file called after no day there ever was is read like any other."""
+    place = home("codex")
+    place.write(f"sessions/rollout-{stamp}-{codex_id(1)}.jsonl", [meta(1), *turn("a", 10)])
+
+    place.scan()
+
+    assert {codex_id(1): (7, 1, 1, 1)} == place.sessions()
 
 
 def test_two_sessions_of_a_local_server_share_no_ids(home: Callable[[HostName], Home]) -> None:

@@ -172,7 +172,7 @@ def copilot_cli(kind: str, what: Any, at: str, n: int) -> list[Any]:
 
 def cursor(kind: str, what: Any, at: str, n: int) -> list[Any]:
     if kind == "prompt":
-        block = {"type": "text", "text": f"<user_query>{what}</user_query>"}
+        block: dict[str, Any] = {"type": "text", "text": f"<user_query>{what}</user_query>"}
     elif kind == "result":
         block = {"type": "tool_result", "tool_use_id": what[0], "content": what[1]}
     elif kind == "call":

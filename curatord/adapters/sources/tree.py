@@ -14,7 +14,9 @@ caches, logs and databases are neither walked nor read, and reads two further ki
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
 from curatord.adapters.sources.compressed import PACKED, Unpacked, unpacked
 from curatord.adapters.sources.json_lines import (
@@ -35,6 +37,8 @@ from curatord.ports.source import Item, Marks, ParserFactory, Slice, Start
 __all__ = ["MAX_DOCUMENT", "TreeSource", "forms"]
 
 MAX_DOCUMENT = 256 * 1024 * 1024
+
+_TIME = re.compile(r"(?<!\d)(\d{4})-([01]\d)-([0-3]\d)T([0-2]\d)-([0-5]\d)-([0-5]\d)")
 
 Accepts = Callable[[Sequence[str]], bool]
 Explode = Callable[[bytes], Iterable[bytes] | None]
@@ -58,6 +62,7 @@ class TreeSource(JsonLinesSource):
         accepts: Says of a path's parts, with the packed form's suffix taken off, whether it is a transcript.
         suffixes: Of the files' names, in all forms.
         skip_folders: Folders that hold other things.
+        named_by_time: The files' names tell when their sessions began.
         explode: Turns a document (`.json`) into lines, None where it is not whole.
     """
 
@@ -71,12 +76,26 @@ class TreeSource(JsonLinesSource):
         accepts: Accepts = lambda parts: True,
         suffixes: tuple[str, ...] = forms(".jsonl"),
         skip_folders: frozenset[str] = frozenset(),
+        named_by_time: bool = False,
         explode: Explode | None = None,
     ) -> None:
         super().__init__(host=host, path=path, root=path, parser=parser, suffixes=suffixes, skip_folders=skip_folders)
         self._folders = below
         self._accepts = accepts
+        self._named_by_time = named_by_time
         self._explode = explode
+
+    def began_ns(self, item: Item) -> int:
+        """Return when the session in *item* began, by its name where that tells: originals come before their forks."""
+        named = _TIME.search(os.path.basename(item.path)) if self._named_by_time else None
+        if named is None:
+            return item.mtime_ns
+        year, month, day, hour, minute, second = map(int, named.groups())
+        try:
+            began = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:  # the 31st of some months, and whatever else a file may be called
+            return item.mtime_ns
+        return int(began.timestamp()) * 1_000_000_000
 
     # -- listing
 
