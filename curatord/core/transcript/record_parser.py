@@ -318,8 +318,9 @@ class RecordParser(Generic[R, C]):
         self.note(record)
         known = copy = False
         ident = self.ident_of(record)
+        place = b""
         if ident:
-            key = key_of(ident)
+            place = key = key_of(ident)
             copy = key in self._new or key in self._seen or (self._before is not None and key in self._before)
         if not ident or copy:
             key = chained_key(int.from_bytes(self._last_key, "big"), line, self.content_at(line)).to_bytes(
@@ -328,9 +329,11 @@ class RecordParser(Generic[R, C]):
         if self._guard is not None and key in self._guard:
             known = True
             self._seen.add(key)
+        elif (not ident or copy) and self._before is not None and key in self._before:
+            known = True  # told by its place, it is the same record: the file was cut, and written whole again
         else:
             self._new[key] = None
-        self._last_key = key
+        self._last_key = place or key  # what stands behind a copy is chained as it was behind the original
         if len(self._heads) < ANCHOR_FIRST:
             self._heads.append(key)
         time = self._noted_time(self.time_of(record))
@@ -385,7 +388,7 @@ class RecordParser(Generic[R, C]):
             if isinstance(value, Unreadable):
                 key = chained_key(int.from_bytes(self._last_key, "big"), line, 0).to_bytes(KEY_BYTES, "big")
                 self._last_key = key
-                if self._guard is not None and key in self._guard:
+                if any(held is not None and key in held for held in (self._guard, self._before)):
                     self._findings.repeated += 1
                     continue
                 self._new[key] = None
