@@ -36,7 +36,7 @@ from curatord.ports.source import Item, Marks, ParserFactory, Slice, Start
 
 __all__ = ["MAX_DOCUMENT", "TreeSource", "forms"]
 
-MAX_DOCUMENT = 256 * 1024 * 1024
+MAX_DOCUMENT = 128 * 1024 * 1024  # held whole: a document has no end before its end
 
 _TIME = re.compile(r"(?<!\d)(\d{4})-([01]\d)-([0-3]\d)T([0-2]\d)-([0-5]\d)-([0-5]\d)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -154,4 +155,4 @@ def explode(data: bytes) -> Iterable[bytes] | None:
     if not header.startswith(b"{"):
         return []
     # Written with more or fewer blanks, it is the same.
-    return [header, *(msgspec.json.format(bytes(item), indent=-1) for item in document.items)]
+    return itertools.chain([header], (msgspec.json.format(bytes(item), indent=-1) for item in document.items))

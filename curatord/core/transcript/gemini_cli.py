@@ -12,6 +12,7 @@ with it as a journal.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -264,4 +265,4 @@ def explode(data: bytes) -> Iterable[bytes] | None:
         fields["startTime"] = document.startTime
     if bytes(document.directories).startswith(b"["):
         fields["directories"] = document.directories
-    return [msgspec.json.encode(fields), *(bytes(message) for message in document.messages)]
+    return itertools.chain([msgspec.json.encode(fields)], map(bytes, document.messages))

@@ -241,7 +241,8 @@ class RecordParser(Generic[R, C]):
         for call, sightings in self._pending.items():
             for session, sighting in sightings:
                 self._account(session).tally.sightings.append(sighting)
-            self._released.append(call)
+            if len(call) >= LONG_ENOUGH:  # the next result of that id is surely this call's
+                self._released.append(call)
         self._pending.clear()
         del self._released[:-KEEP_PENDING]
 
