@@ -385,6 +385,17 @@ def test_only_rollouts_are_read(home: Callable[[HostName], Home]) -> None:
     assert source.item_at(str(inner)) is None
 
 
+def test_what_is_watched_is_where_transcripts_are(home: Callable[[HostName], Home]) -> None:
+    """Of a host's home only the folders with transcripts need watching; before they are there, the home itself."""
+    place = home("codex")
+    source = open_source(SourceSettings(host="codex"), str(place.root))
+    before = source.watch_paths()  # type: ignore[attr-defined]  # of this kind of source only
+    place.write(rollout(1), [meta(1)])
+
+    assert [str(place.root)] == before
+    assert [str(place.root / "sessions")] == source.watch_paths()  # type: ignore[attr-defined]
+
+
 def test_the_same_tree_under_two_places(home: Callable[[HostName], Home], tmp_path: Path) -> None:
     """A copy of the tree elsewhere adds nothing."""
     place = home("codex")

@@ -128,6 +128,12 @@ class TreeSource(JsonLinesSource):
         item, is_file = item_at(path)
         return item if is_file else None
 
+    def watch_paths(self) -> list[str]:
+        """Return the folders below which a change may be a transcript's: those that are there now, else the home."""
+        heads = [pattern.partition("*")[0].rstrip("/") for pattern in self._folders]
+        folders = [os.path.join(self.path, head) for head in heads if head]
+        return [folder for folder in folders if os.path.isdir(folder)] or [self.path]
+
     def _roots(self) -> list[str]:
         """Return the folders that are walked now; the first level is looked at anew each time, as projects come."""
         roots: list[str] = []
