@@ -7,7 +7,7 @@ A new one is a parser module in `core/transcript`, a function here and a line in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from curatord.adapters.sources.tree import TreeSource, forms
@@ -33,7 +33,7 @@ def codex(path: str, fields: Fields) -> Source:
         path=path,
         parser=_made_by(CodexParser),
         below=("sessions", "archived_sessions"),
-        accepts=lambda parts: parts[-1].startswith("rollout-"),
+        accepts=_is_rollout,
         suffixes=forms(".jsonl", ".json"),
         named_by_time=True,
         explode=explode_rollout,
@@ -120,21 +120,26 @@ def _made_by(parser: Callable[..., LineParser]) -> ParserFactory:
     return factory
 
 
-def _is_chat(parts: Sequence[str]) -> bool:
-    return "chats" in parts[:-1] and (parts[-1].endswith(".jsonl") or parts[-1].startswith("session-"))
+def _is_rollout(path: str) -> bool:
+    return path.rpartition(os.sep)[2].startswith("rollout-")
 
 
-def _is_event_file(parts: Sequence[str]) -> bool:
-    return parts[-1] == "events.jsonl" or (len(parts) > 1 and parts[-2] == "session-state")
+def _is_chat(path: str) -> bool:
+    folder, _, name = path.rpartition(os.sep)
+    return "chats" in folder.split(os.sep) and (name.endswith(".jsonl") or name.startswith("session-"))
 
 
-def _is_agent_transcript(parts: Sequence[str]) -> bool:
-    if "agent-transcripts" not in parts[:-1]:
+def _is_event_file(path: str) -> bool:
+    folder, _, name = path.rpartition(os.sep)
+    return name == "events.jsonl" or folder.rpartition(os.sep)[2] == "session-state"
+
+
+def _is_agent_transcript(path: str) -> bool:
+    folder, _, name = path.rpartition(os.sep)
+    if "agent-transcripts" not in folder.split(os.sep):
         return False
-    name = parts[-1]
     if not name.endswith(".txt"):
         return True
     stem = name.removesuffix(".txt")
-    folder = os.sep.join(parts[:-1])
     twins = (os.path.join(folder, stem + ".jsonl"), os.path.join(folder, stem, stem + ".jsonl"))
     return not any(os.path.exists(twin) for twin in twins)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from curatord.adapters.sources.compressed import PACKED, Unpacked, unpacked
@@ -40,7 +40,7 @@ MAX_DOCUMENT = 128 * 1024 * 1024  # held whole: a document has no end before its
 
 _TIME = re.compile(r"(?<!\d)(\d{4})-([01]\d)-([0-3]\d)T([0-2]\d)-([0-5]\d)-([0-5]\d)")
 
-Accepts = Callable[[Sequence[str]], bool]
+Accepts = Callable[[str], bool]
 Explode = Callable[[bytes], Iterable[bytes] | None]
 
 
@@ -59,7 +59,7 @@ class TreeSource(JsonLinesSource):
         parser: Makes a parser for one file.
         below: Folders with transcripts below the home, `*` for any one name. Where none of them exists, *path* itself
             is walked.
-        accepts: Says of a path's parts, with the packed form's suffix taken off, whether it is a transcript.
+        accepts: Says of a path, without a packed form's suffix, whether it is a transcript's.
         suffixes: Of the files' names, in all forms.
         skip_folders: Folders that hold other things.
         named_by_time: The files' names tell when their sessions began.
@@ -73,7 +73,7 @@ class TreeSource(JsonLinesSource):
         path: str,
         parser: ParserFactory,
         below: tuple[str, ...],
-        accepts: Accepts = lambda parts: True,
+        accepts: Accepts = lambda path: True,
         suffixes: tuple[str, ...] = forms(".jsonl"),
         skip_folders: frozenset[str] = frozenset(),
         named_by_time: bool = False,
@@ -157,7 +157,7 @@ class TreeSource(JsonLinesSource):
             return []
 
     def _is_ours(self, path: str) -> bool:
-        return self._accepts(_plain_name(path).split(os.sep))
+        return self._accepts(_plain_name(path))
 
     # -- reading
 
@@ -343,10 +343,7 @@ def _head_of(data: bytes) -> bytes:
 
 def _plain_name(path: str) -> str:
     """Return *path* without the suffix of a packed form."""
-    for packed in PACKED:
-        if path.endswith(packed):
-            return path[: -len(packed)]
-    return path
+    return path[: path.rindex(".")] if path.endswith(PACKED) else path
 
 
 def _whole(descriptor: int) -> bytes:
