@@ -91,6 +91,7 @@ class _Arguments(msgspec.Struct, gc=False):
 class _Saved(Carried, array_like=True):
     # Skills that calls used and no `skill.invoked` has named yet, with the call.
     uses: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    scheduled: bool = False  # the last prompt was a schedule's
 
 
 class CopilotCliParser(RecordParser[_Event, _Saved]):
@@ -143,27 +144,30 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
         if data is None:
             data = _Data()
         agent = bool(event.agentId or data.parentToolCallId or data.parentAgentTaskId)
+        works = not agent and not self.saved.scheduled
         if kind == "assistant.message":
             turns = self._answered(data.messageId if (data.chunkCount or 0) > 1 else None, tally)
             for request in data.toolRequests or ():
                 self._call(request.name, request.toolCallId, request.arguments, tally)
-            return turns, not agent
+            return turns, works
         if kind == "tool.execution_start":
             self._call(data.toolName, data.toolCallId, data.arguments, tally)
-            return 0, not agent
+            return 0, works
         if kind == "tool.execution_complete":
             if (self._pending or self._released) and data.toolCallId:
                 self._ended(data.toolCallId, failed=data.success is False)
-            return 0, not agent
+            return 0, works
         if kind == "user.message":
             said = not agent and data.isAutopilotContinuation is not True
-            said = said and not text_of_raw(data.source).startswith(NOT_SAID)
+            source = text_of_raw(data.source)
+            said = said and not source.startswith(NOT_SAID)
+            self.saved.scheduled = source.startswith("schedule-") or (self.saved.scheduled and not said)
             if said:
                 self._said(text_of_raw(data.content), tally, SessionKind.PERSON)
             return 0, said
         if kind == "skill.invoked":
             self._invoked(data, tally)
-            return 0, not agent
+            return 0, works
         if kind.partition(".")[0] not in KNOWN_FAMILIES:
             self._findings.unknown_type(kind or "(none)")
         return 0, False

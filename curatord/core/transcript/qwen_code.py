@@ -106,11 +106,15 @@ class _Error(msgspec.Struct, gc=False):
     error: Raw = NOTHING
 
 
-class QwenCodeParser(RecordParser[_Record, Carried]):
+class _Saved(Carried, array_like=True):
+    scheduled: bool = False  # the last prompt was a schedule's
+
+
+class QwenCodeParser(RecordParser[_Record, _Saved]):
     """The `LineParser` of one session's file, or of a sub-agent's."""
 
     record = _Record
-    carried = Carried
+    carried = _Saved
 
     def __init__(self, path: str, **how: Any) -> None:
         parts = path.split("/")
@@ -144,23 +148,32 @@ class QwenCodeParser(RecordParser[_Record, Carried]):
         agent = bool(
             self._side or record.agentId or record.agentName or record.subagentId or record.isSidechain is True
         )
+        works = not agent and not self.saved.scheduled
         if kind == "assistant":
             for part in parts:
                 if part.functionCall is not None:
                     self._call(part.functionCall, tally)
-            return self._answered(None, tally), not agent
+            return self._answered(None, tally), works
         if kind == "tool_result":
             self._results(record, parts)
-            return 0, not agent
+            return 0, works
         if kind == "user":
             if any(part.functionResponse is not None for part in parts):
                 self._results(record, parts)
-            elif not agent and record.provenance in (None, "real_user"):
-                self._user(parts, tally)
-            return 0, not agent and record.provenance in (None, "real_user")
+                return 0, works
+            if record.provenance == "cron":
+                self.saved.scheduled = True
+            if agent or record.provenance not in (None, "real_user"):
+                return 0, False
+            self.saved.scheduled = False
+            self._user(parts, tally)
+            return 0, True
         if kind == "system":
             subtype = record.subtype or ""
+            if subtype == "cron":
+                self.saved.scheduled = True
             if subtype == "mid_turn_user_message" and not agent:
+                self.saved.scheduled = False
                 self._said("\n".join(part.text for part in parts if part.text), tally)
                 return 0, True
             if subtype not in KNOWN_SUBTYPES and not subtype.startswith(OPEN_SUBTYPES):

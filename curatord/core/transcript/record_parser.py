@@ -16,6 +16,7 @@ taken as done when the session has settled (`settle`), and taken back if a failu
 
 from __future__ import annotations
 
+import functools
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -124,7 +125,7 @@ class RecordParser(Generic[R, C]):
         if fresh:
             saved = self.carried(pending=saved.pending, released=saved.released, side=side)
         self.saved: C = saved  # type: ignore[assignment]  # a host names its own class of both at once
-        self._decode: Callable[[bytes], R] = msgspec.json.Decoder(self.record).decode  # type: ignore[assignment]
+        self._decode: Callable[[bytes], R] = _decoder(self.record).decode
         self._guard = guard or None
         self._before = before or None
         self._now_ms = now_ms
@@ -500,6 +501,11 @@ class RecordParser(Generic[R, C]):
     def _now(self) -> int | None:
         """Return the time (ms) of the record at hand, else of the one before it."""
         return _to_ms(self._time) if self._time else None
+
+
+@functools.cache
+def _decoder(record: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(record)  # dear to make, and one is needed for each file
 
 
 def is_skill_file(path: str | None) -> bool:
