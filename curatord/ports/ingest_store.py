@@ -265,7 +265,7 @@ class IngestWriter(Protocol):
         ...
 
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
-        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
+        """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         ...
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:

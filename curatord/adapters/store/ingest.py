@@ -139,13 +139,13 @@ class IngestStore:
         return [_details(row) for row in rows]
 
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
-        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
+        """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         found: list[bytes] = []
         wanted = list(dict.fromkeys(file_ids))
         for file_id in wanted:  # grows while it is gone through
             if kin and len(wanted) < MAX_KIN:
-                (told,) = self._connection.execute("SELECT kin FROM files WHERE id = ?", (file_id,)).fetchone()
-                wanted += [other for other in json.loads(told) if other not in wanted]
+                told = self._connection.execute("SELECT kin, copies FROM files WHERE id = ?", (file_id,)).fetchone()
+                wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
         return found

@@ -84,7 +84,7 @@ class LineReader:
                 offset = at
                 at += len(line)
                 if line[0] == 123 and line[-2] == 125:  # { and }
-                    yield line[:-1], offset
+                    yield line, offset
                 else:
                     line = clean(line, first=offset == 0)
                     if line:
