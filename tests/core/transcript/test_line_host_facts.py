@@ -7,6 +7,7 @@ keys, and with rubbish before, between and behind its lines. The last part feeds
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from curatord.core.transcript.cursor import CursorParser, CursorTextParser
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.gemini_cli import GeminiCliParser
 from curatord.core.transcript.ids import Guard
-from curatord.core.transcript.lines import LineSplitter, objects
+from curatord.core.transcript.lines import LineReader, LineSplitter, objects
 from curatord.core.transcript.pi import PiParser
 from curatord.core.transcript.qwen_code import QwenCodeParser
 from curatord.core.transcript.record_parser import RecordParser
@@ -221,6 +222,23 @@ def test_keys_are_one_a_record_and_all_different(fact: Fact) -> None:
     assert len(keys) == len(set(keys))
     assert len(keys) >= found.records
     assert found.heads[:8] == keys[0]
+
+
+@facts
+def test_read_from_a_file_and_from_a_stream(fact: Fact) -> None:
+    """Lines pulled from a file and lines split from a stream have the same keys, so a packed file is known again."""
+    reader = fact.parser()
+    lines = LineReader(io.BytesIO(fact.data).readline)
+    while not lines.ended:
+        reader.feed(lines.lines(500))
+    last = lines.last_line()
+    if last is not None:
+        reader.feed([last])
+    reader.settle()
+    found = reader.findings()
+
+    assert fact.expected() == summed(found)
+    assert read(fact.parser(), fact.data).keys == found.keys
 
 
 RUBBISH = [
