@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from curatord.adapters.sources import line_hosts
 from curatord.adapters.sources.hermes_db import HermesSource
 from curatord.adapters.sources.json_lines import JsonLinesSource
 from curatord.core.settings import HostName, SourceSettings
@@ -44,6 +45,12 @@ def _claude_code_parser(path: str, start: Start) -> LineParser:
 READERS: dict[HostName, Reader] = {
     "claude-code": _claude_code,
     "hermes": lambda path, fields: HermesSource(path),
+    "codex": line_hosts.codex,
+    "pi": line_hosts.pi,
+    "gemini-cli": line_hosts.gemini_cli,
+    "qwen-code": line_hosts.qwen_code,
+    "copilot-cli": line_hosts.copilot_cli,
+    "cursor": line_hosts.cursor,
 }
 
 
