@@ -114,9 +114,10 @@ def anchors_of(keys: bytes, heads: bytes = b"") -> list[int]:
 
     Args:
         keys: Packed keys of one stretch of a file.
-        heads: Packed keys of the file's first records, where the stretch is its beginning.
+        heads: Packed keys of the first records of the file, or of each session in a database, where the stretch holds
+            such a beginning.
     """
-    first = array("q", heads[: ANCHOR_FIRST * KEY_BYTES])
+    first = array("q", heads)
     rest = array("q", keys)
     first.byteswap()
     rest.byteswap()
