@@ -9,6 +9,7 @@ from typing import Any
 from curatord.adapters.sources import line_hosts
 from curatord.adapters.sources.hermes_db import HermesSource
 from curatord.adapters.sources.json_lines import JsonLinesSource
+from curatord.adapters.sources.openclaw_db import OpenClawSource
 from curatord.adapters.sources.opencode_db import OpenCodeSource
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.claude_code import ClaudeCodeParser
@@ -48,6 +49,7 @@ READERS: dict[HostName, Reader] = {
     "hermes": lambda path, fields: HermesSource(path),
     "codex": line_hosts.codex,
     "pi": line_hosts.pi,
+    "openclaw": lambda path, fields: OpenClawSource(path),
     "opencode": lambda path, fields: OpenCodeSource(path),
     "gemini-cli": line_hosts.gemini_cli,
     "qwen-code": line_hosts.qwen_code,
