@@ -21,7 +21,7 @@ import msgspec
 
 from curatord.adapters.sources.compressed import _zstd
 from curatord.adapters.sources.json_lines import open_quietly
-from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows
+from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, rising
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.adapters.sources.tree import TreeSource
 from curatord.core.transcript.events import Findings, SessionKind
@@ -237,9 +237,7 @@ class _Rows:
         cursor = self._connection.execute(self._queries.after, (self._at, SLICE_ROWS))
         ended = False
         try:
-            for raw in cursor:
-                if raw[0] <= self._at:  # in a damaged tree, rows can come round in a circle
-                    raise sqlite3.DatabaseError(f"row {raw[0]} stands behind row {self._at}")
+            for raw in rising(cursor, self._at):
                 size += self._take(raw)
                 self._at = raw[0]
                 count += 1
@@ -410,11 +408,11 @@ class _Queries:
         packed = "event_zstd" if "event_zstd" in have else "NULL"
         columns = f"rowid, session_id, seq, {event}, {packed}, {size}"
         table = "FROM transcript_events"
-        self.after = f"SELECT {columns} {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608 -- names of ours
-        self.of_session = f"SELECT {columns} {table} WHERE session_id = ? AND rowid <= ? ORDER BY seq"  # noqa: S608
-        self.header = f"SELECT {event} {table} WHERE session_id = ? ORDER BY seq LIMIT 1"  # noqa: S608
+        self.after = f"SELECT {columns} {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        self.of_session = f"SELECT {columns} {table} WHERE session_id = ? AND rowid <= ? ORDER BY seq"
+        self.header = f"SELECT {event} {table} WHERE session_id = ? ORDER BY seq LIMIT 1"
         created = "created_at" if "created_at" in have else "NULL"
-        self._mark = f"SELECT session_id, seq, {created} {table} WHERE rowid = ?"  # noqa: S608
+        self._mark = f"SELECT session_id, seq, {created} {table} WHERE rowid = ?"
         self.facts = _facts_query(set(reading.columns("session_windows")), set(reading.columns("session_nodes")))
 
     def mark(self, number: int) -> bytes:

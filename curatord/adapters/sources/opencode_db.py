@@ -13,6 +13,7 @@ session too, the database wins.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections import OrderedDict
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from curatord.adapters.sources.json_lines import open_quietly
-from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows
+from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, rising
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard, content_key
@@ -337,9 +338,7 @@ class _Table:
         cursor = self._connection.execute(self._after, (self.at, SLICE_ROWS))
         ended = False
         try:
-            for raw in cursor:
-                if raw[0] <= self.at:  # in a damaged tree, rows can come round in a circle
-                    raise sqlite3.DatabaseError(f"row {raw[0]} stands behind row {self.at}")
+            for raw in rising(cursor, self.at):
                 self.at = raw[0]
                 rows.append(_row(raw))
                 size += len(rows[-1].data)
@@ -461,10 +460,8 @@ def _session_item(path: str) -> Item:
     """Return a session of the tree; a new message shows in the time of their folder."""
     found = os.stat(path)
     newest = found.st_mtime_ns
-    try:
+    with contextlib.suppress(FileNotFoundError):
         newest = max(newest, os.stat(_messages_of(path)).st_mtime_ns)
-    except FileNotFoundError:
-        pass
     return Item(path, found.st_dev, found.st_ino, found.st_size, newest, found.st_nlink > 1)
 
 
@@ -489,9 +486,7 @@ def _row(raw: tuple[Any, ...]) -> _Row:
     number, row_id, message, session, created, data, cut = raw
     if not isinstance(data, bytes):
         data = b"" if data is None else str(data).encode("utf-8", "replace")
-    return _Row(
-        int(number), _text(row_id) or "", _text(message) or "", _text(session) or "", created, data, bool(cut)
-    )
+    return _Row(int(number), _text(row_id) or "", _text(message) or "", _text(session) or "", created, data, bool(cut))
 
 
 def _text(value: object) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from curatord.adapters.sources import line_hosts
+from curatord.adapters.sources.dsh_frames import DshSource
 from curatord.adapters.sources.hermes_db import HermesSource
 from curatord.adapters.sources.json_lines import JsonLinesSource
 from curatord.adapters.sources.openclaw_db import OpenClawSource
@@ -49,6 +50,7 @@ READERS: dict[HostName, Reader] = {
     "hermes": lambda path, fields: HermesSource(path),
     "codex": line_hosts.codex,
     "pi": line_hosts.pi,
+    "dsh": lambda path, fields: DshSource(path),
     "openclaw": lambda path, fields: OpenClawSource(path),
     "opencode": lambda path, fields: OpenCodeSource(path),
     "gemini-cli": line_hosts.gemini_cli,

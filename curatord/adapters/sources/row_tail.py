@@ -13,15 +13,16 @@ read again, and told from new ones by their keys; of a database that is not what
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import content_key
 from curatord.ports.source import Item, Marks, Slice, Start
 
-__all__ = ["SLICE_BYTES", "SLICE_ROWS", "Ladder", "Rows", "database_marks", "read_rows"]
+__all__ = ["SLICE_BYTES", "SLICE_ROWS", "Ladder", "Rows", "database_marks", "read_rows", "rising"]
 
 SLICE_ROWS = 20_000
 SLICE_BYTES = 24 * 1024 * 1024
@@ -58,6 +59,15 @@ class Ladder:
                 kept.append(rung)
                 wanted = 2 * (row - rung[0])
         self.rungs = [*reversed(kept), (row, mark)]
+
+
+def rising(cursor: sqlite3.Cursor, last: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of *cursor*, whose first columns are row numbers behind *last*; in a damaged tree they may not be."""
+    for raw in cursor:
+        if raw[0] <= last:
+            raise sqlite3.DatabaseError(f"row {raw[0]} stands behind row {last}")
+        last = raw[0]
+        yield raw
 
 
 class Rows(Protocol):

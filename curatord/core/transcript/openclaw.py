@@ -59,7 +59,7 @@ class _ClawEntry(_Entry, gc=False):
 
 class _ClawCarried(Carried, array_like=True):
     resting: bool = False
-    asked: list[tuple[str, str]] = []
+    asked: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
 
 def kind_of_session(key: str | None, created_via: str | None, spawned_by: str | None) -> SessionKind:
@@ -106,7 +106,7 @@ class OpenClawParser(PiParser):
         how: See `RecordParser`.
     """
 
-    record = _ClawEntry
+    record = _ClawEntry  # type: ignore[assignment]  # its constructor takes more than that of Pi's; nobody calls it
     carried = _ClawCarried
 
     def __init__(
@@ -235,10 +235,7 @@ class OpenClawRows(OpenClawParser):
     def _take(self, record: Any, line: bytes) -> None:
         self.note(record)
         ident = self.ident_of(record)
-        if ident:
-            key = key_of(ident)
-        else:
-            key = self._key_in_place(self._seq, line)
+        key = key_of(ident) if ident else self._key_in_place(self._seq, line)
         time = self._noted_time(self.time_of(record))
         if not self._ledger.first(key, head=record.type == "session"):
             self._findings.repeated += 1

@@ -1,5 +1,6 @@
 """
-OpenCode's sessions: messages and their parts, rows of its database or files of its older tree (formats page, section 7).
+OpenCode's sessions: messages and their parts, rows of its database or files of its older tree (formats page,
+section 7).
 
 Wanted: each message and call once, though rows change in place while a turn runs, though a revert deletes them and a
 fork copies them. What can go wrong, and where it is met here:
