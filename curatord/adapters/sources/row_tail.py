@@ -62,7 +62,7 @@ class Ladder:
 
 
 def rising(cursor: sqlite3.Cursor, last: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of *cursor*, whose first columns are row numbers behind *last*; in a damaged tree they may not be."""
+    """Yield the rows of *cursor*, whose first columns rise from *last* on; in a damaged tree they may not."""
     for raw in cursor:
         if raw[0] <= last:
             raise sqlite3.DatabaseError(f"row {raw[0]} stands behind row {last}")
