@@ -195,7 +195,7 @@ def test_a_fork_by_mark(home: Path, scanner: Scanner, marks: int) -> None:
 @pytest.mark.parametrize("renumbered", [True, False])
 @pytest.mark.parametrize("scanned_before", [True, False])
 def test_a_format_upgrade(home: Path, scanner: Scanner, scanned_before: bool, renumbered: bool) -> None:
-    """The new file beside the old one holds the same again; only it is read, and what was counted stays counted once."""
+    """The new file beside the old one holds the same again; only it is read, and nothing counts twice."""
     old = a_log()
     old.write(home)
     if scanned_before:

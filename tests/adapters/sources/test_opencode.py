@@ -1,4 +1,4 @@
-"""OpenCode: rows that change in place, reverts, forks, sub-agents, the older tree, skills, and a database in trouble."""
+"""OpenCode: rows that change in place, reverts, forks, sub-agents, the older tree, skills, a database in trouble."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ def test_a_database_that_was_rebuilt(home: OpenCodeHome, scanner: Scanner) -> No
     before = scanner.scan().counts()
     home.execute("CREATE TABLE other AS SELECT * FROM part ORDER BY id DESC")
     home.execute("DELETE FROM part")
-    home.execute("INSERT INTO part (rowid, id, message_id, session_id, time_created, time_updated, data)"
-                 " SELECT rowid + 50, id, message_id, session_id, time_created, time_updated, data FROM other")  # fmt: skip
+    columns = "id, message_id, session_id, time_created, time_updated, data"
+    home.execute(f"INSERT INTO part (rowid, {columns}) SELECT rowid + 50, {columns} FROM other")
 
     assert before == scanner.scan().counts()
 
@@ -302,7 +302,7 @@ def test_unknown_and_unreadable(home: OpenCodeHome, scanner: Scanner) -> None:
     home.execute(insert, "prt_bad", message, s, 1, 1, '{"type": "tool", "tool')
     home.execute(insert, "prt_deep", message, s, 1, 1, "[" * 100_000)
     home.execute(insert, "prt_list", message, s, 1, 1, "[1, 2]")
-    home.execute(insert, "prt_blob", message, s, "soon", None or 1, b"\xff\xfe{")
+    home.execute(insert, "prt_blob", message, s, "soon", 1, b"\xff\xfe{")
     home.execute(insert, "prt_types", message, s, 1, 1, '{"type": 7, "state": "x", "text": {"a": 1}}')
     home.execute(insert, "prt_cut", message, s, 1, 1, b'{"type":"text","text":"half an emoji \\ud83d \xc3"}')
     home.said(s)
