@@ -11,7 +11,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,8 +22,8 @@ from curatord.adapters.store.database import FILE_NAME, Database, open_database,
 from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
-from curatord.core.values import ActionId, LibraryName, SkillKey
-from curatord.errors import ConfigError, StateError
+from curatord.core.values import ActionId, LibraryName
+from curatord.errors import BusyError, ConfigError, InputError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
+    from curatord.adapters.standing import LibraryStandings
     from curatord.adapters.store.curation import SqliteCurationStore
     from curatord.adapters.store.ingest import IngestStore
     from curatord.adapters.store.ingest_read import IngestQueries
     from curatord.application import Application
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
-    from curatord.core.plan import Standing
     from curatord.core.reach import Site
     from curatord.passes.apply import Applier
     from curatord.passes.host_view import HostWords
@@ -264,17 +264,24 @@ class Parts:
         return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
 
     def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
-        """Ingest all sources up to now, with a second process where that pays."""
+        """
+        Ingest all sources up to now.
+
+        Raises:
+            BusyError: Another scan is at work.
+        """
+        from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        report = scan(
-            self.opened_sources,
-            self.ingest_store,
-            clock=self.clock,
-            quiet=self.config.gates.session_quiet,
-            progress=progress,
-            stop=stop,
-        )
+        with scan_lock(self.make_state_dir()):
+            report = scan(
+                self.opened_sources,
+                self.ingest_store,
+                clock=self.clock,
+                quiet=self.config.gates.session_quiet,
+                progress=progress,
+                stop=stop,
+            )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
             say(f"transcript.{note.kind}", path=note.path, text=note.text)
@@ -300,8 +307,11 @@ class Parts:
 
     def library_view(self, settings: LibrarySettings, library: DiskLibrary) -> LibraryView:
         """Return what is in a library now, and what bears on whose it is."""
-        observed = [p.words for p in self.conflicts if p.library == settings.name and p.severity != "note"]
-        return library.look(observed=observed)
+        return library.look(observed=self.observed(settings))
+
+    def observed(self, settings: LibrarySettings) -> list[str]:
+        """Return why a library is only looked at, in words: it is in conflict with another configured path."""
+        return [p.words for p in self.conflicts if p.library == settings.name and p.severity != "note"]
 
     def host_words(self, views: Mapping[LibraryName, LibraryView]) -> dict[LibraryName, HostWords]:
         """Return what the libraries' hosts and live skills say of them, read now."""
@@ -375,52 +385,24 @@ class Parts:
     @cached_property
     def sites(self) -> dict[LibraryName, Site]:
         """Where each library is, as far as it can be seen."""
-        from curatord.core.reach import Site
+        from curatord.adapters.standing import site_of
 
-        sites = {}
-        for settings, library in self.libraries:
-            snapshot = library.read()
-            name = LibraryName(settings.name)
-            sites[name] = Site(
-                library=name,
-                root=snapshot.root,
-                archive=snapshot.archive,
-                layout=snapshot.layout,
-                home=str(Path(snapshot.root).parent) if snapshot.layout == "hermes" else None,
-                seen_as=settings.seen_as,
-            )
-        return sites
-
-    def standings(self, keys: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
-        """Return what is true of *keys* on disk right now; asked by the writer before it touches anything."""
-        from curatord.core.plan import Standing
-        from curatord.passes.host_view import HostWords
-
-        views = {
-            settings.name: (settings, self.library_view(settings, library))
+        return {
+            LibraryName(settings.name): site_of(self.library_view(settings, library), settings)
             for settings, library in self.libraries
-            if any(key.library == settings.name for key in keys)
         }
-        found: dict[SkillKey, Standing] = {}
-        for key in keys:
-            settings, view = views.get(key.library, (None, None))
-            skill = view.snapshot.by_key.get(key) if view is not None else None
-            if settings is None or view is None or skill is None:
-                found[key] = Standing(key=key, there=False)
-                continue
-            words = HostWords(settings=settings, snapshot=view.snapshot, facts=view.facts, hermes=view.hermes, named={})
-            answer = words.standing(skill, self.store.skill(key))
-            found[key] = Standing(
-                key=key,
-                there=True,
-                managed=answer.managed,
-                why=answer.why,
-                fingerprint=skill.fingerprint,
-                protected=answer.protected is not None,
-                broken=skill.broken,
-                pinned=answer.host_pinned,
-            )
-        return found
+
+    @cached_property
+    def standings(self) -> LibraryStandings:
+        """Tells what is true of skills on disk right now; asked by the writer before it touches anything."""
+        from curatord.adapters.standing import LibraryStandings
+
+        return LibraryStandings(
+            libraries={LibraryName(settings.name): library for settings, library in self.libraries},
+            settings={LibraryName(settings.name): settings for settings, _ in self.libraries},
+            record_of=self.store.skill,
+            observed={LibraryName(settings.name): self.observed(settings) for settings, _ in self.libraries},
+        )
 
     @cached_property
     def applier(self) -> Applier:
@@ -474,8 +456,26 @@ class Parts:
             folders=self.folders,
             one_at_a_time=self.one_run,
             calls_per_day=self.calls_per_day,
+            keep_house=self.keep_house,
             clock=self.clock,
         )
+
+    def keep_house(self) -> list[str]:
+        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+        warnings = []
+        for settings, _ in self.libraries:
+            if settings.host_curator != "pause":
+                continue
+            site = self.sites[LibraryName(settings.name)]
+            try:
+                with self.applier.mutator.hold(site):
+                    if self.applier.mutator.pause_host(site):
+                        self.log.info("host.curator_paused", library=settings.name)
+            except (InputError, BusyError) as error:
+                warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
+        with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.drop_blobs()
+        return warnings
 
     def byte_progress(self) -> Callable[[int, int], None] | None:
         """Return what tells the surroundings how far a scan is, or None where nobody asks."""

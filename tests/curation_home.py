@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import stat
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -216,6 +217,13 @@ class Home:
         return Home(base=base, layout=self.layout, managed=self.managed, protected=self.protected, archive=self.archive)
 
 
+def fork() -> int:
+    """Fork without the warning of newer Pythons about threads: the child only ever works, and is killed or exits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
 def killed_after(count: int, work: Callable[[Callable[[str], None]], None]) -> bool:
     """
     Run *work* in a process of its own and kill -9 it at the *count*-th hook; return whether it was killed.
@@ -223,7 +231,7 @@ def killed_after(count: int, work: Callable[[Callable[[str], None]], None]) -> b
     *work* is handed the hook to build its home with. A child that ends otherwise than by our kill or in peace fails
     the test.
     """
-    child = os.fork()
+    child = fork()
     if child == 0:
         left = itertools.count(1)
 

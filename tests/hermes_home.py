@@ -19,8 +19,8 @@ T0 = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 
 SESSIONS = {
     "old": "id TEXT PRIMARY KEY, source TEXT NOT NULL, user_id TEXT, model TEXT, model_config TEXT, system_prompt TEXT,"
-    " parent_session_id TEXT, started_at REAL NOT NULL, ended_at REAL, end_reason TEXT, message_count INTEGER DEFAULT 0,"
-    " tool_call_count INTEGER DEFAULT 0",
+    " parent_session_id TEXT, started_at REAL NOT NULL, ended_at REAL, end_reason TEXT,"
+    " message_count INTEGER DEFAULT 0, tool_call_count INTEGER DEFAULT 0",
 }
 SESSIONS["22"] = SESSIONS["old"] + ", cwd TEXT, title TEXT, rewind_count INTEGER DEFAULT 0, archived INTEGER DEFAULT 0"
 SESSIONS["30"] = SESSIONS["22"] + ", profile_name TEXT, something_new TEXT"

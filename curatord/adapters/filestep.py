@@ -98,8 +98,9 @@ def swap(
         disk.unlink(folder, whole)
         disk.sync_dir(folder)
         return
-    if exists_at(folder, torn) is not None:
-        disk.unlink(folder, torn)
+    for left in (torn, whole):  # of an earlier kill; an action's own were settled before
+        if exists_at(folder, left) is not None:
+            disk.unlink(folder, left)
     disk.write_new(folder, torn, data, mode=mode, like=None if found is None else found[1])
     try:
         disk.rename_new(folder, torn, folder, whole)

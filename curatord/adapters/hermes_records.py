@@ -6,7 +6,7 @@ Held for one action: the claim `skills/.locks/curator-run` (so that its own cura
 goes through `mutate` like everything else.
 
 The claim is a file that is created exclusively and holds a process id; Hermes takes over one that is older than an
-hour. A kill would therefore lock us out of the library for an hour, so the inode of our claim is noted in the state
+hour. A kill would therefore lock us out of the library for an hour, so the identity of our claim is noted in the state
 folder first: whoever holds the work lock knows that a claim noted there belongs to a process that is no more.
 """
 
@@ -86,7 +86,7 @@ class HermesLocks:
             found = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        note.write_text(f"{found.st_dev}:{found.st_ino}", encoding="ascii")
+        note.write_text(_identity(found), encoding="ascii")
         self.disk.hook("claim.noted")
         try:
             os.link(temporary, CLAIM, src_dir_fd=locks, dst_dir_fd=locks, follow_symlinks=False)
@@ -105,7 +105,7 @@ class HermesLocks:
                 found = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
-            note.write_text(f"{found.st_dev}:{found.st_ino}", encoding="ascii")
+            note.write_text(_identity(found), encoding="ascii")
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=locks)
@@ -117,7 +117,7 @@ class HermesLocks:
         if found is None:
             return
         try:
-            ours = note.read_text(encoding="ascii") == f"{found.st_dev}:{found.st_ino}"
+            ours = note.read_text(encoding="ascii") == _identity(found)
         except (OSError, ValueError):
             ours = False
         if not ours and time.time() - found.st_mtime <= CLAIM_STALE_S:
@@ -138,3 +138,8 @@ class HermesLocks:
             holder=holder,
             hint=f"try again when it is done; it holds {shown}",
         )
+
+
+def _identity(found: os.stat_result) -> str:
+    """Return what tells a claim of ours from a later one that got the same inode."""
+    return f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}"

@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +33,7 @@ from curatord.adapters.journal_dir import BrokenIntent, JournalDir
 from curatord.adapters.lock import work_lock
 from curatord.adapters.movestep import Namer, move, see_move, settle_move
 from curatord.adapters.trees import names_in, seal_at
-from curatord.core.hermes_edits import edit_item, set_line
+from curatord.core.hermes_edits import edit_item, paused_state, set_line
 from curatord.core.journal import (
     Conflict,
     EditItem,
@@ -63,6 +63,7 @@ from curatord.ports.mutator import (
     Look,
     RefusedError,
     TakenError,
+    UnfinishedError,
     UnreadableIntent,
 )
 
@@ -219,7 +220,7 @@ class FileMutator:
             try:
                 self.take_back(entry)
             except (OSError, CuratorError) as worse:
-                raise StateError(
+                raise UnfinishedError(
                     f"{error}; and it could not be taken back now: {worse}",
                     hint="it is taken back, or finished, at the next start",
                 ) from error
@@ -279,6 +280,36 @@ class FileMutator:
             for step in resolution.steps:
                 self._perform(step, entry)
         return resolution
+
+    def pause_host(self, site: Site) -> bool:
+        """See `Mutator.pause_host`."""
+        assert self._holding, "a file of the host is changed under the lock"
+        if site.home is None:
+            return False
+        with open_dir(site.root) as folder:
+            name = ".curator_state"
+            found = read_file(folder, name)
+            new = paused_state(None if found is None else found[0])
+            if new is None:
+                return False
+            mode = NEW_FILE_MODE if found is None else stat.S_IMODE(found[1].st_mode)
+            # The name is always the same, so a file that a kill left is cleared away by the next one.
+            swap(self.disk, folder, name, found, new, mode, ".curatord-pause-", shown=f"{site.root}/{name}")
+        return True
+
+    def drop_blobs(self, in_use: Collection[str]) -> int:
+        """See `Mutator.drop_blobs`."""
+        assert self._holding, "bytes are dropped under the lock"
+        intents = [entry for entry in self.journal.intents() if isinstance(entry, JournalEntry)]
+        waiting = {
+            image.blob
+            for entry in intents
+            for step in entry.steps
+            if isinstance(step, WriteFile)
+            for image in (step.before, step.after)
+            if image is not None
+        }
+        return self.journal.drop(lambda name: name not in in_use and name not in waiting)
 
     def obstacles(self, entry: JournalEntry) -> tuple[str, ...]:
         """See `Mutator.obstacles`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from curatord.application.gating import PAUSED_SINCE
 from curatord.core.curation import Proposal
 from curatord.core.plan import (
     Action,
@@ -23,6 +22,7 @@ from curatord.core.plan import (
 from curatord.core.plan import Outcome as ActionOutcome
 from curatord.core.run_record import iso
 from curatord.core.skill_choice import choose_skill
+from curatord.core.small_facts import PAUSED_SINCE
 from curatord.core.values import Importance, SkillKey, State
 from curatord.errors import UsageError
 from curatord.ports.decisions import Rejection
@@ -120,7 +120,7 @@ def undo(parts: Parts, said: str) -> Changes:
             changes["done"].append(
                 {
                     "skill": ", ".join(str(key) for key in outcome.entry.targets[:5]),
-                    "what": f"undone: {outcome.entry.summary}",
+                    "what": outcome.entry.summary,
                     "action": outcome.entry.action_id,
                 }
             )

@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from curatord.core.gates import GateFacts
+from curatord.core.small_facts import PAUSED_SINCE
 from curatord.core.values import Outcome, Trigger
 
 if TYPE_CHECKING:
     from curatord.wiring import Parts
 
-__all__ = ["PAUSED_SINCE", "gate_facts"]
+__all__ = ["gate_facts"]
 
-PAUSED_SINCE = "paused_since"  # meta key; an ISO time while paused
 MAX_FAILURES_READ = 50
 
 

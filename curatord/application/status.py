@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.instance import running_daemon
-from curatord.application.gating import PAUSED_SINCE, gate_facts
+from curatord.application.gating import gate_facts
 from curatord.core.gates import Closed, due
 from curatord.core.run_record import iso
+from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
 from curatord.core.units import format_duration
 from curatord.core.values import State
 
@@ -40,7 +41,7 @@ def status(parts: Parts) -> dict[str, Any]:
             "last_error": daemon.get("last_error"),
             "watches": daemon.get("watches", []),
         },
-        "runs": sum(not run.dry_run for run in runs),
+        "runs": int(store.meta(RUN_COUNT) or 0),
         "last_run": None
         if last is None
         else {

@@ -290,9 +290,15 @@ def parse_manifest(data: bytes) -> frozenset[str]:
     Raises:
         OwnershipError: It is no text.
     """
-    lines = (line.strip() for line in _text(data, ".bundled_manifest").splitlines())
-    found = (_MANIFEST_LINE.match(line) for line in lines if line and not line.startswith("#"))
-    return frozenset(match["name"].strip() for match in found if match)
+    names: set[str] = set()
+    for line in (line.strip() for line in _text(data, ".bundled_manifest").splitlines()):
+        if not line or line.startswith("#"):
+            continue
+        match = _MANIFEST_LINE.match(line)
+        names.add(match["name"].strip() if match else line)
+        # A hash of another kind or length may be a newer form: what stands before the colon is protected as well.
+        names.add(line.rpartition(":")[0].strip() or line)
+    return frozenset(names)
 
 
 def parse_suppressed(data: bytes) -> frozenset[str]:

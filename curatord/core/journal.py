@@ -76,10 +76,20 @@ Seal = NewType("Seal", str)  # lower-case hex of SHA-256 over a whole tree: path
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """A path below a root that was given by the configuration; no part of *path* may be a link when it is used."""
+    """
+    A path below a root that was given by the configuration; no part of *path* may be a link when it is used.
+
+    Raises:
+        ValueError: *root* is not absolute, or *path* might lead out of it.
+    """
 
     root: str
     path: RelPath
+
+    def __post_init__(self) -> None:
+        parts = self.path.split("/")
+        if not self.root.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in self.path:
+            raise ValueError(f"not a place below a root: {self.root!r}, {self.path!r}")
 
     def __str__(self) -> str:
         return f"{self.root}/{self.path}"

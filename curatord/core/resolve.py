@@ -23,13 +23,13 @@ remembers its answers.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from curatord.core.path_text import fold_key, join, parents, plain
 from curatord.core.values import LibraryName, RelPath, SkillName
 
-__all__ = ["KnownLibrary", "KnownSkill", "Precedence", "Resolved", "Resolver", "lookup_name"]
+__all__ = ["HostResolvers", "KnownLibrary", "KnownSkill", "Precedence", "Resolved", "Resolver", "lookup_name"]
 
 MAX_REMEMBERED = 20_000
 SKILL_FILE = "SKILL.md"
@@ -229,12 +229,20 @@ class Resolver:
             found = self._by_path(join(cwd, path, home=self._home))
             if found is not None:
                 library, below = found
-                rel = library.holds(below) or (library.find(skill) if not below else None)
+                if not below:
+                    # A library's own folder is only where the host looked: it holds the skill, or says nothing.
+                    rel = library.find(skill)
+                    return _named(library, rel, skill) if rel is not None else self._by_name(skill, cwd)
+                rel = library.holds(below)
                 if rel is not None:
                     return _resolved(library, rel)
                 folder = below.removesuffix("/" + SKILL_FILE)
                 name = folder.rpartition("/")[2] if folder != below else skill
                 return Resolved(library.known.name, SkillName(name))
+        return self._by_name(skill, cwd)
+
+    def _by_name(self, skill: str, cwd: str | None) -> Resolved:
+        """Return the answer of the host's precedence, else of the name alone."""
         if ":" in skill and not any(library.find(skill) for library in self._ours):
             return self._of_plugin(skill)
         for library in self._in_order(cwd):
@@ -302,6 +310,41 @@ class Resolver:
                 library = self._at.get(fold_key(f"{self._home}/{name}"))
                 if library is not None and library in self._ours:
                     yield library
+
+
+class HostResolvers:
+    """
+    The answers for all hosts, as a store of events asks: host, skill, path and folder in, a library's name out.
+
+    Args:
+        libraries: All libraries there are.
+        only: By host, the names of the libraries that its sources name; hosts that are not in it use the default.
+        home: The user's home.
+    """
+
+    def __init__(
+        self,
+        libraries: Iterable[KnownLibrary],
+        *,
+        only: Mapping[str, Iterable[str]] | None = None,
+        home: str | None = None,
+    ) -> None:
+        self._libraries = tuple(libraries)
+        self._only = dict(only or {})
+        self._home = home
+        self._by_host: dict[str, Resolver] = {}
+
+    def of(self, host: str) -> Resolver:
+        """Return the resolver of *host*."""
+        resolver = self._by_host.get(host)
+        if resolver is None:
+            resolver = Resolver(self._libraries, host=host, only=self._only.get(host), home=self._home)
+            self._by_host[host] = resolver
+        return resolver
+
+    def __call__(self, *, host: str, skill: str, path: str | None, cwd: str | None) -> str | None:
+        """Return the name of the library whose *skill* was meant, or None."""
+        return self.of(host).resolve(skill=skill, path=path, cwd=cwd).library
 
 
 def _resolved(library: _Library, rel: RelPath) -> Resolved:

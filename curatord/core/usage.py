@@ -170,6 +170,25 @@ class SkillUsage:
         activity = self.newest.get(kind)
         return activity.at if activity else None
 
+    def joined(self, other: SkillUsage) -> SkillUsage:
+        """Return the usage of one skill that hosts know under two names, as a package and as a link to it."""
+        newest = dict(self.newest)
+        for kind, activity in other.newest.items():
+            if kind not in newest or activity._rank > newest[kind]._rank:
+                newest[kind] = activity
+        return SkillUsage(
+            use=self.use + other.use,
+            view=self.view + other.view,
+            patch=self.patch + other.patch,
+            create=self.create + other.create,
+            delete=self.delete + other.delete,
+            sessions=self.sessions + other.sessions,
+            hosts=tuple(sorted({*self.hosts, *other.hosts})),
+            newest=newest,
+            ever_used=self.ever_used or other.ever_used,
+            counted_by=self.counted_by if self.counted_by == other.counted_by else "host",
+        )
+
 
 NO_USAGE = SkillUsage()
 

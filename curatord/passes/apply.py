@@ -37,7 +37,16 @@ from curatord.errors import BusyError, CuratorError, InputError, StateError, Usa
 from curatord.passes.compile import Draft, NotNowError, compile_action
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
-from curatord.ports.mutator import EditedError, LinkError, Look, Mutator, RefusedError, TakenError, UnreadableIntent
+from curatord.ports.mutator import (
+    EditedError,
+    LinkError,
+    Look,
+    Mutator,
+    RefusedError,
+    TakenError,
+    UnfinishedError,
+    UnreadableIntent,
+)
 
 __all__ = ["Applier", "Recovered", "standing_with"]
 
@@ -226,8 +235,11 @@ class Applier:
             return Failed(action=action, error=_words(error))
         try:
             self.mutator.carry_out(entry)
-        except StateError as error:
+        except UnfinishedError as error:
             return Failed(action=action, error=str(error), unfinished=True)
+        except StateError as error:  # what it needs to go on is damaged; nothing of it stays
+            self.mutator.finish(entry)
+            return Failed(action=action, error=str(error))
         except InputError as error:
             self.mutator.finish(entry)
             return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)
@@ -310,7 +322,7 @@ class Applier:
                     conflicts.append((entry, str(error)))
                     continue
                 if isinstance(why, Conflict):
-                    conflicts.append((entry, f"{why.where}: expected {why.expected}, found {why.found}"))
+                    conflicts.append((entry, _conflict(entry, why)))
                 elif why is None:
                     finished.append(entry)
                 else:
@@ -334,6 +346,11 @@ class Applier:
         self.decisions.record(entry)
         self.mutator.finish(entry)
         return None
+
+    def drop_blobs(self) -> int:
+        """Remove kept bytes that no action needs any more; return how many files went."""
+        with self.mutator.hold(None):
+            return self.mutator.drop_blobs(self.store.blobs_in_use())
 
     def _blocked(self, keys: Sequence[SkillKey], waits: Mapping[SkillKey, str]) -> tuple[SkillKey, str] | None:
         for key in keys:
@@ -366,6 +383,15 @@ def _code_of(error: InputError) -> SkipCode:
     if isinstance(error, EditedError):
         return "edited"
     return "taken" if isinstance(error, TakenError) else "unreadable"
+
+
+def _conflict(entry: JournalEntry, conflict: Conflict) -> str:
+    """Return the conflict in words, and the two ways out of it."""
+    return (
+        f"{conflict.where}: expected {conflict.expected}, found {conflict.found}. Put that place as it was before or as"
+        f" it shall be, and it goes on by itself; or remove journal/{entry.action_id}.json in the state folder to leave"
+        " everything as it is now"
+    )
 
 
 def _skipped(action: Action, standings: Mapping[SkillKey, Standing]) -> Skipped | None:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Protocol
 
 from curatord.core.idle import LibraryClock
-from curatord.core.library import LibrarySnapshot, Skill
+from curatord.core.library import LibrarySnapshot, Skill, linked_skills
 from curatord.core.lifecycle import SkillFacts, Verdict, judge
 from curatord.core.observation import Birth, Observation, observe
 from curatord.core.ownership import SLACK, LibraryView, hand_edited
@@ -211,7 +211,10 @@ class Looker:
                 if counted is not None:
                     counters[skill.key] = counted
         keys = [key for observation in observations.values() for key in observation.records]
-        usage = testimony.usage(keys, counters)
+        usage = dict(testimony.usage(keys, counters))
+        for link, real in linked_skills([snapshot for _, snapshot in read]).items():
+            if real in usage:
+                usage[real] = usage[real].joined(usage.get(link, NO_USAGE))
         looks: dict[LibraryName, LibraryLook] = {}
         facts: dict[SkillKey, SkillFacts] = {}
         verdicts: dict[SkillKey, Verdict] = {}

@@ -47,6 +47,7 @@ from curatord.core.run_record import (
 )
 from curatord.core.selection import Selection, select
 from curatord.core.settings import Config
+from curatord.core.small_facts import RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
 from curatord.core.words import plural
 from curatord.errors import CuratorError
@@ -56,6 +57,7 @@ from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
 __all__ = ["Curation", "RunOrder"]
+
 
 MAX_PROBLEMS = 200  # of skills, in run.json; `skills --problems` lists all
 
@@ -142,6 +144,8 @@ class Curation:
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
         calls_per_day: Model calls a day of a library's sources, None where none were seen.
+        keep_house: Done before anything is decided in a run that is no dry run (the host's own curator is paused where
+            that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         clock: For durations; `now` of the run is read once.
     """
 
@@ -155,6 +159,7 @@ class Curation:
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
     calls_per_day: Callable[[LibraryName], float | None]
+    keep_house: Callable[[], Sequence[str]]
     clock: Clock
 
     def run(
@@ -202,7 +207,9 @@ class Curation:
                     work.record, finished_at=self.clock.now(), duration_s=round(self.clock.monotonic() - began, 3)
                 )
                 work.keep()
-            self.folders.prune(self.config.reports.keep, spare=[work.record.run_id])
+            if not order.dry_run:
+                self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
+            self.store.forget_runs(self.folders.prune(self.config.reports.keep, spare=[work.record.run_id]))
             return work.record
 
     def finish_interrupted(self, now: datetime) -> tuple[RunId, ...]:
@@ -279,6 +286,8 @@ class _Work:
         curation, now = self.curation, self.record.started_at
         scan = curation.scan(stop)
         self.record = replace(self.record, scan=scan, warnings=_scan_warnings(scan))
+        if not self.order.dry_run:
+            self.record = replace(self.record, warnings=(*self.record.warnings, *curation.keep_house()))
         alive()
         look = curation.looker.look(now, remember=True)
         self._saw(look)

@@ -95,6 +95,10 @@ class CurationStore(Protocol):
         """Insert a run, or bring it up to date."""
         ...
 
+    def forget_runs(self, run_ids: Iterable[RunId]) -> None:
+        """Drop the rows of runs whose folders are gone; what they did stays in the actions and can be undone."""
+        ...
+
     def run(self, run_id: RunId) -> RunRow | None:
         """Return a run, or None."""
         ...

@@ -45,7 +45,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row."""
+    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
 
     file_id: int
     path: str
@@ -56,6 +56,7 @@ class Details:
     watermark: Watermark
     state: bytes
     waiting: bool
+    kin: tuple[int, ...]
     grown_ms: int | None
     gone: bool
     failures: int
@@ -73,8 +74,9 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was
-    read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason where it was read anew.
+    *file_id* None: a file never seen before. *anchors* and *probes* (looked up only) are salted; *guarded* are the
+    files under whose keys it was read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason
+    where it was read anew.
     """
 
     source_id: int
@@ -82,6 +84,7 @@ class Reading:
     file_id: int | None
     slice: Slice
     anchors: Sequence[int]
+    probes: Sequence[int] = ()
     guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
@@ -251,6 +254,10 @@ class IngestWriter(Protocol):
 
     def any_gone(self, host: str) -> bool:
         """Return whether any file of the host is gone."""
+        ...
+
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
         ...
 
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:

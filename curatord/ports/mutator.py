@@ -8,7 +8,7 @@ action; what is found there later is for `recover`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -17,7 +17,7 @@ from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
 from curatord.core.plan import SkipCode, Standing
 from curatord.core.reach import Site
 from curatord.core.values import SkillKey
-from curatord.errors import InputError
+from curatord.errors import InputError, StateError
 
 __all__ = [
     "EditedError",
@@ -27,6 +27,7 @@ __all__ = [
     "Mutator",
     "RefusedError",
     "TakenError",
+    "UnfinishedError",
     "UnreadableIntent",
 ]
 
@@ -46,6 +47,10 @@ Look: TypeAlias = Callable[[Sequence[SkillKey]], Mapping[SkillKey, Standing]]
 
 class EditedError(InputError):
     """Something is not what it was when the action was worked out; nothing of the action stays."""
+
+
+class UnfinishedError(StateError):
+    """It broke half-way and could not even be taken back; its intent waits for the next start."""
 
 
 class RefusedError(InputError):
@@ -115,7 +120,12 @@ class Mutator(Protocol):
         ...
 
     def carry_out(self, entry: JournalEntry) -> None:
-        """Do every step. On an error all is taken back before it is raised; `take_back` failing leaves the intent."""
+        """
+        Do every step. On an error all is taken back before it is raised.
+
+        Raises:
+            UnfinishedError: It could not be taken back either.
+        """
         ...
 
     def take_back(self, entry: JournalEntry) -> None:
@@ -141,6 +151,22 @@ class Mutator(Protocol):
         `Done` and `Redo`: all steps are done now, the records are the caller's. `Undo`: nothing of it is left.
         `Conflict`: nothing was touched.
         """
+        ...
+
+    def pause_host(self, site: Site) -> bool:
+        """
+        Pause the host's own curator of this library, under the lock; return whether that changed anything.
+
+        It is one field in one file, put there in one step, so it needs no journal; `hermes curator resume` takes it
+        back. A library of another host has no such thing: False.
+
+        Raises:
+            InputError: The host's file cannot be read; it is left as it is.
+        """
+        ...
+
+    def drop_blobs(self, in_use: Collection[str]) -> int:
+        """Remove kept bytes that no recorded and no unfinished action refers to; return how many. Under the lock."""
         ...
 
     def obstacles(self, entry: JournalEntry) -> tuple[str, ...]:

@@ -141,6 +141,7 @@ EXPLAIN: dict[str, Any] = {
     "skill": "claude/pdf-forms",
     "state": "active",
     "since": AT,
+    "text": "claude/pdf-forms is active since 2026-03-01.\n  Why: it was used",
     "idle_days": 3.25,
     "counted_from": AT,
     "observed_since": AT,

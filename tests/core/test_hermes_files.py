@@ -305,3 +305,8 @@ def test_zones_are_utc() -> None:
     rows, _ = parse_usage(dumped({"a": {"last_used_at": AT.astimezone(timezone(timedelta(hours=5))).isoformat()}}))
 
     assert AT == rows["a"].last_used_at
+
+
+def test_a_hash_of_another_kind_protects_all_the_same() -> None:
+    """Whatever a newer Hermes writes behind the colon, the name before it is bundled."""
+    assert {"deploy", "deploy:sha256-abc"} <= parse_manifest(b"deploy:sha256-abc\n")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from curatord.core.resolve import KnownLibrary, KnownSkill, Resolved, Resolver
+from curatord.core.resolve import HostResolvers, KnownLibrary, KnownSkill, Resolved, Resolver
 from curatord.core.values import LibraryName, RelPath, SkillName
 
 HOME = "/home/u"
@@ -207,6 +207,26 @@ def test_files_that_are_in_no_known_package() -> None:
     assert None is resolver.skill_at("/home/u/.claude/skills/gone/SKILL.md")
     assert answer("personal", "foo", "foo") == resolver.skill_at("../.claude/skills/foo/a.md", cwd="/home/u/src")
     assert resolver.in_package("/home/u/.claude/skills/foo/a.md")
+
+
+def test_a_librarys_own_folder_is_where_the_host_looked() -> None:
+    """A path that is a whole library prefers it where it has the skill, and says nothing else."""
+    second = a_library("work", "/home/u/.hermes/profiles/work/skills", "foo", host="hermes")
+    resolver = Resolver((HERMES, second), host="hermes", home=HOME)
+
+    assert "work" == resolver.resolve(skill="foo", path="/home/u/.hermes/profiles/work/skills").library
+    assert "hermes" == resolver.resolve(skill="release-notes", path=second.path).library
+    assert None is resolver.resolve(skill="gone", path=second.path).library
+
+
+def test_all_hosts_answers_in_one_place() -> None:
+    """The store asks with the host; each host has its own libraries and precedence."""
+    resolve = HostResolvers(ALL, only={"codex": ["other"]}, home=HOME)
+
+    assert "personal" == resolve(host="claude-code", skill="foo", path=None, cwd="/home/u/src/app")
+    assert "hermes" == resolve(host="hermes", skill="foo", path=None, cwd=None)
+    assert "other" == resolve(host="codex", skill="foo", path=None, cwd=None)
+    assert None is resolve(host="pi", skill="foo", path=None, cwd=None)
 
 
 def test_a_hundred_thousand_events_take_a_moment() -> None:

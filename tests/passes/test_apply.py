@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from curatord.adapters.journal_dir import JournalDir
+from curatord.core.curation import Proposal, content_of, proposal_id
+from curatord.core.journal import FileImage, JournalEntry, Place, WriteFile
 from curatord.core.plan import (
     Action,
     Adopt,
@@ -17,6 +20,7 @@ from curatord.core.plan import (
     Archive,
     CreateSkill,
     Disown,
+    Failed,
     FileChange,
     MarkStale,
     Member,
@@ -30,8 +34,9 @@ from curatord.core.plan import (
     Unpin,
     WriteSupportFile,
 )
-from curatord.core.values import Fingerprint, Importance, RelPath, State
+from curatord.core.values import ActionId, BlobId, Fingerprint, Importance, RelPath, State
 from curatord.passes.undo import restore, undo
+from curatord.ports.mutator import RefusedError
 from tests.curation_home import LIB, NOW, Home, key, tree
 
 
@@ -644,3 +649,129 @@ def test_a_scan_cannot_take_a_pin_back(home: Home) -> None:
     record = applier.store.skill(key("young"))
     assert record is not None
     assert (True, NOW) == (record.pinned, record.seen_at)
+
+
+def test_undo_of_a_restore_archives_it_again(home: Home) -> None:
+    """Everything is as before the restore, the archive's own record of it too."""
+    applier = home.applier()
+    home.know(applier, "cat/old")
+    applier.apply(archive_of(home, "cat/old"), now=NOW)
+    before, record, items = home.files(), applier.store.skill(key("cat/old")), applier.store.archive()
+    done = restore(applier, "old", now=NOW + timedelta(days=1))
+    assert isinstance(done, Applied)
+
+    assert [Applied] == [type(o) for o in undo(applier, done.entry.action_id, now=NOW + timedelta(days=2))]
+
+    assert (before, record, items) == (home.files(), applier.store.skill(key("cat/old")), applier.store.archive())
+
+
+@pytest.mark.parametrize("damage", ["gone", "other bytes"])
+def test_an_undo_whose_kept_bytes_are_damaged(home: Home, damage: str) -> None:
+    """Lost bytes make a failure that says so; the patched file stays as it is, whole."""
+    applier = home.applier()
+    home.know(applier, "young")
+    done = applier.apply(patch_of(home, "young", FileChange(path=RelPath("SKILL.md"), content=b"new")), now=NOW)
+    assert isinstance(done, Applied)
+    for blob in home.state.glob("blobs/*/*"):
+        if damage == "gone":
+            blob.unlink()
+        else:
+            blob.write_bytes(b"something else")
+    before = home.files()
+
+    outcome = undo(applier, done.entry.action_id, now=NOW)[0]
+
+    assert isinstance(outcome, Failed)
+    assert not outcome.unfinished
+    assert before == home.files()
+    assert () == applier.mutator.unfinished()
+
+
+def test_bytes_that_nobody_needs_are_dropped(home: Home) -> None:
+    """What an undo may need stays; what a failed action left goes."""
+    applier = home.applier()
+    home.know(applier, "young")
+    done = applier.apply(patch_of(home, "young", FileChange(path=RelPath("SKILL.md"), content=b"new")), now=NOW)
+    assert isinstance(done, Applied)
+    with applier.mutator.hold(None):
+        JournalDir(state_dir=home.state).keep([b"nobody's"])
+    before = len(list(home.state.glob("blobs/*/*")))
+
+    assert 1 == applier.drop_blobs()
+
+    assert before - 1 == len(list(home.state.glob("blobs/*/*")))
+    assert isinstance(undo(applier, done.entry.action_id, now=NOW)[0], Applied)
+
+
+def test_approving_applies_all_or_nothing(home: Home) -> None:
+    """A proposal of two archives is refused whole after one of them was edited, and its state is kept right."""
+    applier = home.applier()
+    home.know(applier, "young", "cat/old")
+    actions = (archive_of(home, "young"), archive_of(home, "cat/old"))
+    made = Proposal(
+        id=proposal_id(LIB, "archive", [key("young"), key("cat/old")], content_of(actions)), kind="archive",
+        library=LIB, targets=(key("cat/old"), key("young")), summary="s", reason="r", created_at=NOW, actions=actions,
+    )  # fmt: skip
+    assert "new" == applier.store.propose(made)
+    text = (home.root / "young/SKILL.md").read_bytes()
+    (home.root / "young/SKILL.md").write_text("mine")
+    before = home.files()
+
+    refused = applier.approve(made, now=NOW)
+
+    assert ["edited"] == [code_of(outcome) for outcome in refused]
+    assert before == home.files()
+    assert [made] == list(applier.store.proposals())
+    (home.root / "young/SKILL.md").write_bytes(text)
+    assert [Applied] * 2 == [type(outcome) for outcome in applier.approve(made, now=NOW)]
+    stored = applier.store.proposal(made.id)
+    assert stored is not None
+    assert "approved" == stored.status
+    assert 2 == len(undo(applier, made.id, now=NOW))
+    with pytest.raises(Exception, match="approved already"):
+        applier.approve(stored, now=NOW)
+
+
+def test_rejecting_is_kept_twice(home: Home) -> None:
+    """In the database and in the plain file."""
+    applier = home.applier()
+    made = Proposal(
+        id="abc",
+        kind="archive",
+        library=LIB,
+        targets=(key("young"),),
+        summary="s",
+        reason="r",
+        created_at=NOW,
+        actions=(),
+    )
+    applier.store.propose(made)
+
+    applier.reject(made, now=NOW, reason="no")
+
+    assert {"abc"} == set(applier.store.rejections()) == set(applier.decisions.load().rejected)
+    assert "rejected" == applier.store.propose(made)
+
+
+def test_a_tampered_entry_reaches_nothing_outside(home: Home, tmp_path: Path) -> None:
+    """The writer judges places, not words: an entry that points elsewhere is refused before anything is written."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("theirs")
+    applier = home.applier()
+    image = FileImage(blob=BlobId("0" * 64), mode=0o644)
+    places = [
+        Place(root=str(outside), path=RelPath("file")),
+        Place(root=str(home.root), path=RelPath("cat/old/SKILL.md")),
+        Place(root=str(home.root), path=RelPath("youngest/SKILL.md")),
+    ]
+    for place in places:
+        entry = JournalEntry(
+            action_id=ActionId("x"), run_id=None, at=NOW, kind="patch", by="model", library=LIB, summary="", reason="",
+            targets=(key("young"),), steps=(WriteFile(place=place, before=None, after=image),),
+        )  # fmt: skip
+        with applier.mutator.hold(home.site), pytest.raises(RefusedError):
+            applier.mutator.begin(entry, [])
+    with pytest.raises(ValueError, match="not a place"):
+        Place(root=str(home.root), path=RelPath("young/../../outside/file"))
+    assert "theirs" == (outside / "file").read_text()

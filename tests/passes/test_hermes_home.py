@@ -30,7 +30,7 @@ from curatord.core.plan import (
     Unpin,
 )
 from curatord.core.values import RelPath, State
-from curatord.errors import BusyError
+from curatord.errors import BusyError, InputError
 from curatord.passes.undo import archived_packages, restore, undo
 from tests.curation_home import LIB, NOW, Home, key
 
@@ -435,3 +435,36 @@ def test_a_state_that_hermes_took_back_itself_is_no_obstacle(home: Home) -> None
     record = applier.store.skill(key("cat/old"))
     assert record is not None
     assert State.ACTIVE is record.state
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, {"paused": True}),
+        ({"run_count": 2, "paused": False, "_x": "ä"}, {"run_count": 2, "paused": True, "_x": "ä"}),
+        ({"paused": True}, None),
+    ],
+)
+def test_its_own_curator_is_paused(home: Home, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+    """One field is set, all others stay; where it is so already nothing is written."""
+    path = home.root / ".curator_state"
+    if before is not None:
+        path.write_text(json.dumps(before, ensure_ascii=False))
+    applier = home.applier()
+
+    with applier.mutator.hold(None):
+        changed = applier.mutator.pause_host(home.site)
+
+    assert (after is not None) == changed
+    assert (after or before) == json.loads(path.read_text())
+
+
+def test_an_unreadable_curator_state_is_left_alone(home: Home) -> None:
+    """It is Hermes' file; what we cannot read we do not replace."""
+    (home.root / ".curator_state").write_text("{")
+    applier = home.applier()
+
+    with applier.mutator.hold(None), pytest.raises(InputError, match=r"\.curator_state cannot be read"):
+        applier.mutator.pause_host(home.site)
+
+    assert "{" == (home.root / ".curator_state").read_text()

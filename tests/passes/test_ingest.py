@@ -276,6 +276,20 @@ def test_copy_of_a_file_counts_for_nothing(world: World) -> None:
     assert rows == world.rows()
 
 
+@pytest.mark.parametrize("mirror_first", [False, True])
+def test_mirror_that_is_kept_in_step(world: World, *, mirror_first: bool) -> None:
+    """A second place that gets each later record too counts for nothing, whichever of the two is read first."""
+    log = a_log()
+    for number in range(5):
+        log.said(f"more {number}")
+        path = log.write(world.projects)
+        mirror = path.with_name("0-mirror.jsonl" if mirror_first else "z-mirror.jsonl")
+        shutil.copy2(path, mirror)
+        world.scan()
+
+    assert world.rows() == {"s-1": (10, 0, 6, 2, {"Skill": 1}, 1)}
+
+
 def test_copy_met_in_the_same_scan(world: World) -> None:
     """Original and copy found together count once."""
     path = a_log().write(world.projects)
@@ -539,7 +553,6 @@ def test_stopped_scan_goes_on_where_it_was(world: World) -> None:
 
 def test_large_file_is_committed_in_slices(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file larger than a slice can be stopped in its middle, and copies met in a later slice are passed over."""
-    monkeypatch.setattr("curatord.adapters.sources.json_lines.CHUNK", 4096)
     monkeypatch.setattr("curatord.adapters.sources.json_lines.SLICE", 16384)
     log = Log()
     for _ in range(100):

@@ -36,7 +36,7 @@ from curatord.core.values import ActionId, RelPath, State
 from curatord.errors import BusyError, UsageError
 from curatord.passes.apply import Applier
 from curatord.passes.undo import archived_packages, restore, undo
-from tests.curation_home import LIB, NOW, Home, key, tree
+from tests.curation_home import LIB, NOW, Home, fork, key, tree
 from tests.passes.test_crash import consistent, no_leftovers
 
 
@@ -117,7 +117,7 @@ def texts(home: Home) -> Counter[str]:
 
 
 def killed_in(seconds: float, home: Home, seed: int) -> None:
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             work(home, seed)
@@ -164,7 +164,7 @@ def test_two_at_once(quick: Path) -> None:
     before = texts(home)
     children = []
     for seed in (77, 78):
-        child = os.fork()
+        child = fork()
         if child == 0:
             try:
                 work(home, seed)

@@ -50,6 +50,11 @@ class Unpacked:
         self._given = 0
         self._ended = False
 
+    @property
+    def cut(self) -> bool:
+        """Whether the file ended before the stream did: it is still being written, or was cut."""
+        return self._ended and self._fed
+
     def read(self, size: int) -> bytes:
         """
         Return the next *size* bytes, fewer only at the end.
@@ -79,7 +84,7 @@ class Unpacked:
             piece: bytes = self._now.decompress(self._rest, most)
         except self._errors as error:
             if not self._fed and self._given:
-                self._ended = True  # padding, or whatever stands behind the last member
+                self._ended, self._fed = True, False  # padding, or whatever stands behind the last member
                 return b""
             raise TranscriptError(f"cannot be unpacked: {error}", offset=self._given) from error
         self._fed = True

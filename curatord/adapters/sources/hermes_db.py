@@ -33,7 +33,8 @@ from curatord.ports.source import Item, Marks, Slice, Start
 __all__ = ["HermesSource"]
 
 DATABASE = "state.db"
-SLICE_ROWS = 20_000
+CHUNK_ROWS = 5000
+CHUNK_BYTES = 2 * 1024 * 1024  # of rows held at a time
 SLICE_BYTES = 24 * 1024 * 1024
 MAX_CONTENT = 1024 * 1024  # of a message's content or calls; of a longer one both ends are read
 EDGE = 64 * 1024
@@ -181,10 +182,14 @@ class HermesSource:
             while True:
                 with reading.transaction():
                     history.forget_sessions()
-                    rows, size, ended = history.after(offset)
-                    parser.feed(rows)
-                    if rows:
-                        offset = rows[-1].id
+                    size = 0
+                    ended = False
+                    while not ended and size < SLICE_BYTES:
+                        rows, read, ended = history.after(offset)
+                        parser.feed(rows)
+                        size += read
+                        if rows:
+                            offset = rows[-1].id
                     if ended and start.settled:
                         parser.settle()
                     mark = _row_mark(reading, offset) if offset else b""
@@ -257,6 +262,7 @@ class HermesSource:
             guard=start.guard,
             before=start.before,
             now_ms=start.now_ms,
+            copies=False,
         )
         if self._database_has(document.facts.id):
             found = parser.findings()
@@ -327,19 +333,19 @@ class _History:
                 self.versions.add(f"schema {row[0]}"[:40])
 
     def after(self, offset: int) -> tuple[list[Row], int, bool]:
-        """Return the next rows behind *offset*, their size in characters, and whether there are no more."""
+        """Return the next rows behind *offset*, their size in bytes, and whether there are no more."""
         query = f"{self._rows} WHERE {self._key} > ? ORDER BY {self._key} LIMIT ?"
         rows: list[Row] = []
         size = 0
         last = offset
-        cursor = self._connection.execute(query, (offset, SLICE_ROWS))
+        cursor = self._connection.execute(query, (offset, CHUNK_ROWS))
         try:
             for raw in cursor:
                 row = _row_behind(last, raw)
                 last = row.id
                 rows.append(row)
-                size += len(row.content or "") + len(row.tool_calls or "") + 64
-                if size >= SLICE_BYTES:
+                size += len(row.content or b"") + len(row.tool_calls or b"") + 64
+                if size >= CHUNK_BYTES:
                     return rows, size, False
         except sqlite3.DatabaseError as error:
             if not rows:
@@ -347,7 +353,7 @@ class _History:
             return self._before_damage(rows, size, error)
         finally:
             cursor.close()
-        return rows, size, len(rows) < SLICE_ROWS
+        return rows, size, len(rows) < CHUNK_ROWS
 
     def _before_damage(self, rows: list[Row], size: int, error: sqlite3.Error) -> tuple[list[Row], int, bool]:
         """Give out what was read before the damage; the next call meets it first and raises."""
@@ -443,16 +449,19 @@ def _session_query(have: list[str]) -> str | None:
 def _row(raw: tuple[Any, ...]) -> Row:
     key, session_id, role, content, call, calls, tool, timestamp, observed = raw
     return Row(
-        id=int(key),
-        session_id=_text(session_id) or "",
-        role=_text(role) or "",
-        content=_text(content),
-        tool_call_id=_text(call),
-        tool_calls=_text(calls),
-        tool_name=_text(tool),
-        timestamp=_text(timestamp) if isinstance(timestamp, bytes) else timestamp,
-        observed=1 if observed else 0,
+        int(key),
+        _text(session_id) or "",
+        _ROLES.get(role) or _text(role) or "",
+        content if content is None or isinstance(content, bytes) else str(content).encode(),
+        None if call is None else _text(call),
+        calls if calls is None or isinstance(calls, bytes) else str(calls).encode(),
+        None if tool is None else _text(tool),
+        _text(timestamp) if isinstance(timestamp, bytes) else timestamp,
+        1 if observed else 0,
     )
+
+
+_ROLES = {role.encode(): role for role in ("user", "assistant", "tool", "system")}
 
 
 def _row_behind(last: int, raw: tuple[Any, ...]) -> Row:
@@ -464,11 +473,9 @@ def _row_behind(last: int, raw: tuple[Any, ...]) -> Row:
 
 def _text(value: object) -> str | None:
     """Return a column's value as text; SQLite lets any type stand in any column."""
-    if value is None or isinstance(value, str):
-        return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return str(value)
+    return None if value is None else str(value)
 
 
 def _row_mark(reading: Reading, offset: int) -> bytes:

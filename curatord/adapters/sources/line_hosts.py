@@ -35,13 +35,16 @@ def codex(path: str, fields: Fields) -> Source:
         below=("sessions", "archived_sessions"),
         accepts=lambda parts: parts[-1].startswith("rollout-"),
         suffixes=forms(".jsonl", ".json"),
+        named_by_time=True,
         explode=explode_rollout,
     )
 
 
 def pi(path: str, fields: Fields) -> Source:
     """Return the sessions in folders by project, or all in one."""
-    return TreeSource(host="pi", path=path, parser=_made_by(PiParser), below=("agent/sessions", "sessions"))
+    return TreeSource(
+        host="pi", path=path, parser=_made_by(PiParser), below=("agent/sessions", "sessions"), named_by_time=True
+    )
 
 
 def gemini_cli(path: str, fields: Fields) -> Source:

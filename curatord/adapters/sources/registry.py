@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,8 @@ from curatord.adapters.sources.openclaw_db import OpenClawSource
 from curatord.adapters.sources.opencode_db import OpenCodeSource
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.claude_code import ClaudeCodeParser
+from curatord.core.transcript.jsonl import JsonlParser
+from curatord.core.transcript.jsonl_fields import Fields, fields_of
 from curatord.errors import ConfigError
 from curatord.ports.source import LineParser, Source, Start
 
@@ -45,9 +48,39 @@ def _claude_code_parser(path: str, start: Start) -> LineParser:
     )
 
 
+def _jsonl(path: str, fields: Mapping[str, Any] | None) -> Source:
+    try:
+        described = fields_of(fields)
+    except ValueError as error:
+        raise ConfigError(
+            f"the fields of the jsonl source {path} cannot be used: {error}",
+            key="sources.fields",
+            hint='README, "A host of your own", tells every field',
+        ) from error
+
+    return JsonLinesSource(
+        host="jsonl",
+        path=path,
+        root=path,
+        parser=functools.partial(_jsonl_parser, described),
+        suffixes=(".jsonl", ".ndjson"),
+    )
+
+
+def _jsonl_parser(described: Fields, path: str, start: Start) -> LineParser:
+    return JsonlParser(
+        path,
+        described,
+        state=start.state,
+        fresh=start.offset == 0,
+        guard=start.guard,
+        before=start.before,
+        now_ms=start.now_ms,
+    )
+
+
 READERS: dict[HostName, Reader] = {
     "claude-code": _claude_code,
-    "hermes": lambda path, fields: HermesSource(path),
     "codex": line_hosts.codex,
     "pi": line_hosts.pi,
     "dsh": lambda path, fields: DshSource(path),
@@ -57,6 +90,8 @@ READERS: dict[HostName, Reader] = {
     "qwen-code": line_hosts.qwen_code,
     "copilot-cli": line_hosts.copilot_cli,
     "cursor": line_hosts.cursor,
+    "hermes": lambda path, fields: HermesSource(path),
+    "jsonl": _jsonl,
 }
 
 

@@ -14,17 +14,18 @@ caches, logs and databases are neither walked nor read, and reads two further ki
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
 from curatord.adapters.sources.compressed import PACKED, Unpacked, unpacked
 from curatord.adapters.sources.json_lines import (
-    CHUNK,
+    BUFFER,
     HEAD,
     SLICE,
     TAIL,
     JsonLinesSource,
     _hash,
-    _settle,
     open_quietly,
 )
 from curatord.adapters.sources.walk import item_at, walk
@@ -36,6 +37,8 @@ from curatord.ports.source import Item, Marks, ParserFactory, Slice, Start
 __all__ = ["MAX_DOCUMENT", "TreeSource", "forms"]
 
 MAX_DOCUMENT = 256 * 1024 * 1024
+
+_TIME = re.compile(r"(?<!\d)(\d{4})-([01]\d)-([0-3]\d)T([0-2]\d)-([0-5]\d)-([0-5]\d)")
 
 Accepts = Callable[[Sequence[str]], bool]
 Explode = Callable[[bytes], Iterable[bytes] | None]
@@ -59,6 +62,7 @@ class TreeSource(JsonLinesSource):
         accepts: Says of a path's parts, with the packed form's suffix taken off, whether it is a transcript.
         suffixes: Of the files' names, in all forms.
         skip_folders: Folders that hold other things.
+        named_by_time: The files' names tell when their sessions began.
         explode: Turns a document (`.json`) into lines, None where it is not whole.
     """
 
@@ -72,12 +76,26 @@ class TreeSource(JsonLinesSource):
         accepts: Accepts = lambda parts: True,
         suffixes: tuple[str, ...] = forms(".jsonl"),
         skip_folders: frozenset[str] = frozenset(),
+        named_by_time: bool = False,
         explode: Explode | None = None,
     ) -> None:
         super().__init__(host=host, path=path, root=path, parser=parser, suffixes=suffixes, skip_folders=skip_folders)
         self._folders = below
         self._accepts = accepts
+        self._named_by_time = named_by_time
         self._explode = explode
+
+    def began_ns(self, item: Item) -> int:
+        """Return when the session in *item* began, by its name where that tells: originals come before their forks."""
+        named = _TIME.search(os.path.basename(item.path)) if self._named_by_time else None
+        if named is None:
+            return item.mtime_ns
+        year, month, day, hour, minute, second = map(int, named.groups())
+        try:
+            began = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:  # the 31st of some months, and whatever else a file may be called
+            return item.mtime_ns
+        return int(began.timestamp()) * 1_000_000_000
 
     # -- listing
 
@@ -183,14 +201,14 @@ class TreeSource(JsonLinesSource):
         marks = _Marking(start.offset)
         at = 0
         while at < start.offset:
-            chunk = stream.read(min(CHUNK, start.offset - at))
+            chunk = stream.read(min(BUFFER, start.offset - at))
             if not chunk:
                 raise TranscriptError(f"ends before offset {start.offset} where it was read up to", offset=at)
             marks.saw(chunk)
             at += len(chunk)
         read = 0
         while True:
-            chunk = stream.read(CHUNK)
+            chunk = stream.read(BUFFER)
             read += len(chunk)
             marks.saw(chunk)
             if chunk:
@@ -198,20 +216,26 @@ class TreeSource(JsonLinesSource):
                 for line in splitter.oversize:
                     parser.oversize(line.head, line.tail, line.size, line.offset)
                 splitter.oversize.clear()
-            ended = len(chunk) < CHUNK
+            ended = len(chunk) < BUFFER
             if ended and start.settled:
-                _settle(parser, splitter)
+                last = splitter.last_line()
+                if last is not None:
+                    parser.feed([last])
+                parser.settle()
             if ended or read >= SLICE:
                 stopped = not ended and stop()
-                waits = parser.waiting or (splitter.half_size > 0 and not start.settled)
+                found = parser.findings()
+                cut = ended and stream.cut
+                if cut and start.settled:
+                    found.notes.append("the compressed file is cut: what is whole in it was read")
                 yield Slice(
-                    findings=parser.findings(),
+                    findings=found,
                     offset=splitter.offset,
                     size=item.size,
                     state=parser.state(),
                     marks=Marks(head=marks.head(), tail=marks.tail(splitter.offset)),
                     bytes_read=read,
-                    waiting=waits and not (ended and start.settled),
+                    waiting=not start.settled and (parser.waiting or splitter.half_size > 0 or cut),
                     last=ended,
                 )
                 read = 0
@@ -292,7 +316,7 @@ def _marks_of(stream: Unpacked, offset: int) -> Marks:
     first = recent = b""
     at = 0
     while at < max(offset, HEAD):
-        chunk = stream.read(min(CHUNK, max(offset, HEAD) - at))
+        chunk = stream.read(min(BUFFER, max(offset, HEAD) - at))
         if not chunk:
             break
         if len(first) < HEAD:
@@ -324,7 +348,7 @@ def _whole(descriptor: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
-        chunk = os.read(descriptor, CHUNK) if stream is None else stream.read(CHUNK)
+        chunk = os.read(descriptor, BUFFER) if stream is None else stream.read(BUFFER)
         if not chunk:
             return b"".join(parts)
         parts.append(chunk)

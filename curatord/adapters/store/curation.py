@@ -274,6 +274,11 @@ class SqliteCurationStore:
                 ),
             )  # fmt: skip
 
+    def forget_runs(self, run_ids: Iterable[RunId]) -> None:
+        """See `CurationStore.forget_runs`."""
+        with self._writing() as db:
+            db.executemany("DELETE FROM runs WHERE run_id = ?", [(run_id,) for run_id in run_ids])
+
     def run(self, run_id: RunId) -> RunRow | None:
         """See `CurationStore.run`."""
         found = self._runs("WHERE run_id = ?", (run_id,), 1)

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from curatord.adapters.store.database import Database
 from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
 from curatord.core.watermark import Watermark
@@ -30,6 +32,7 @@ __all__ = ["IngestStore"]
 MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
 MAX_KIN = 256
+MAX_COPIES = 16
 MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
 
 _KNOWN = (
@@ -38,7 +41,7 @@ _KNOWN = (
 _KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
-    " failures, retry_at, error FROM files"
+    " failures, retry_at, error, kin, copies FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
 _ANY_GONE = (
@@ -74,6 +77,7 @@ class _Batch:
     events: list[tuple[Any, ...]] = field(default_factory=list)
     keys: list[tuple[Any, ...]] = field(default_factory=list)
     anchors: dict[int, int] = field(default_factory=dict)
+    copies: dict[int, list[int]] = field(default_factory=dict)
     hours: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     days: dict[tuple[int, int], int] = field(default_factory=dict)
     sessions: dict[tuple[str, str], _Session] = field(default_factory=dict)
@@ -119,6 +123,13 @@ class IngestStore:
     def any_gone(self, host: str) -> bool:
         """Return whether any file of the host is gone."""
         return bool(self._connection.execute(_ANY_GONE, (host,)).fetchone()[0])
+
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
+        return self._connection.execute(
+            "SELECT id, path FROM files WHERE ino = ? AND dev = ? AND source = ? AND gone_at IS NULL AND path != ?",
+            (_signed(item.ino), _signed(item.dev), source_id, item.path),
+        ).fetchall()
 
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
@@ -188,7 +199,7 @@ class IngestStore:
             connection.execute(
                 "UPDATE sources SET scanned_at = ?, complete_at = ?, testifies_from = ?, present = ?, problems = ?"
                 " WHERE id = ?",
-                (now_ms, complete_at, testifies, present, json.dumps(list(problems)[:MAX_PROBLEMS]), source_id),
+                (now_ms, complete_at, testifies, present, _json(list(problems)[:MAX_PROBLEMS]), source_id),
             )
 
     def _testimony(
@@ -233,7 +244,7 @@ class IngestStore:
             for place, reading in enumerate(readings):
                 shared = frozenset(
                     owner
-                    for anchor in reading.anchors
+                    for anchor in (*reading.anchors, *reading.probes)
                     if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
                     and owner not in reading.guarded
                 )
@@ -246,6 +257,8 @@ class IngestStore:
                     batch.files.append(_file_row(file_id, reading))
                 else:
                     self._update_file(connection, file_id, reading, now_ms)
+                for other in reading.guarded - {file_id}:
+                    batch.copies.setdefault(other, []).append(file_id)
                 for anchor in reading.anchors:
                     batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
                 if reading.slice.findings.keys:
@@ -267,12 +280,12 @@ class IngestStore:
 
     def _owners(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> dict[int, int]:
         """Return which files hold those anchors of the batch that are known."""
-        wanted = [anchor for reading in readings for anchor in reading.anchors]
+        wanted = list({key for reading in readings for keys in (reading.anchors, reading.probes) for key in keys})
         if not wanted:
             return {}
         return dict(
             connection.execute(
-                "SELECT key, file FROM anchors WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
+                "SELECT key, file FROM anchors WHERE key IN (SELECT value FROM json_each(?))", (_json(wanted),)
             )
         )
 
@@ -284,7 +297,7 @@ class IngestStore:
             rows = connection.execute(
                 "SELECT session_id, id, kind, parent, cwds FROM sessions"
                 " WHERE host = ? AND session_id IN (SELECT value FROM json_each(?))",
-                (host, json.dumps(sorted(names))),
+                (host, _json(sorted(names))),
             )
             for name, rowid, kind, parent, cwds in rows:
                 batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, json.loads(cwds), new=False)
@@ -312,7 +325,7 @@ class IngestStore:
                 first = min((at for at in (first, held[4]) if at is not None), default=None)
                 last = max((at for at in (last, held[5]) if at is not None), default=None)
                 calls = _summed(json.loads(held[6]), calls)
-        batch.parts.append((file_id, row, tally.side, *counts, first, last, json.dumps(calls)))
+        batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
             # No record near it has a time: the file's own is the best guess, and said to be one.
@@ -346,7 +359,7 @@ class IngestStore:
         many(
             "INSERT INTO sessions (id, host, session_id, parent, kind, cwds) VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (s.rowid, host, name, s.parent, s.kind.value, json.dumps(s.cwds))
+                (s.rowid, host, name, s.parent, s.kind.value, _json(s.cwds))
                 for (host, name), s in batch.sessions.items()
                 if s.new
             ],
@@ -354,7 +367,7 @@ class IngestStore:
         many(
             "UPDATE sessions SET parent = ?, kind = ?, cwds = ? WHERE id = ?",
             [
-                (s.parent, s.kind.value, json.dumps(s.cwds), s.rowid)
+                (s.parent, s.kind.value, _json(s.cwds), s.rowid)
                 for s in batch.sessions.values()
                 if s.changed and not s.new
             ],
@@ -375,6 +388,13 @@ class IngestStore:
             " (?, (SELECT coalesce(max(seq), 0) + 1 FROM keys WHERE file = ?), ?)",
             batch.keys,
         )
+        for file_id, copies in batch.copies.items():
+            (told,) = connection.execute("SELECT copies FROM files WHERE id = ?", (file_id,)).fetchone()
+            held = json.loads(told)
+            more = [copy for copy in copies if copy not in held]
+            if more:
+                newest = _json([*held, *more][-MAX_COPIES:])
+                connection.execute("UPDATE files SET copies = ? WHERE id = ?", (newest, file_id))
         many("INSERT OR IGNORE INTO anchors VALUES (?, ?)", batch.anchors.items())
         many(
             "INSERT INTO hours VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
@@ -393,12 +413,12 @@ class IngestStore:
         ).fetchone()
         more = reading.guarded.difference(json.loads(kin), [file_id])
         if more:
-            kin = json.dumps([*json.loads(kin), *sorted(more)][:MAX_KIN])
+            kin = _json([*json.loads(kin), *sorted(more)][:MAX_KIN])
         if done.findings.bad:
-            bad = json.dumps((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
+            bad = _json((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
         if reading.restarted:
             told = [*json.loads(restarts), [now_ms, reading.restarted]]
-            restarts = json.dumps(told[-MAX_RESTARTS:])
+            restarts = _json(told[-MAX_RESTARTS:])
         connection.execute(
             "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, offset = ?, head = ?,"
             " tail = ?, state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, gone_at = NULL,"
@@ -430,7 +450,7 @@ class IngestStore:
             connection.execute(
                 "UPDATE sources SET unknown = ?, versions = ?, oversize = oversize + ?, repeated = repeated + ?,"
                 " naive_times = naive_times + ?, future_times = future_times + ? WHERE id = ?",
-                (json.dumps(_summed(json.loads(held[0]), unknown)), json.dumps(kept), *sums, source_id),
+                (_json(_summed(json.loads(held[0]), unknown)), _json(kept), *sums, source_id),
             )
 
     @contextlib.contextmanager
@@ -454,6 +474,11 @@ class IngestStore:
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")
 
 
+def _json(value: Any) -> str:
+    """Return *value* as JSON text; some ten times as fast as the standard library, and called ten times a file."""
+    return msgspec.json.encode(value).decode()
+
+
 def _signed(number: int) -> int:
     """Return an inode or device number as SQLite can hold it; some file systems use all 64 bits."""
     return number - (1 << 64) if number >= 1 << 63 else number
@@ -474,8 +499,8 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         done.marks.tail,
         done.state,
         done.waiting,
-        json.dumps(done.findings.bad),
-        json.dumps(sorted(reading.guarded - {file_id})[:MAX_KIN]),
+        _json(done.findings.bad),
+        _json(sorted(reading.guarded - {file_id})[:MAX_KIN]),
     )
 
 
@@ -490,6 +515,7 @@ def _details(row: tuple[Any, ...]) -> Details:
         watermark=Watermark(offset=row[6], head=row[7], tail=row[8]),
         state=row[9],
         waiting=bool(row[10]),
+        kin=tuple(dict.fromkeys(json.loads(row[16]) + json.loads(row[17]))),
         grown_ms=row[11],
         gone=row[12] is not None,
         failures=row[13],

@@ -184,33 +184,6 @@ def show_report(out: Output, value: Any) -> None:
 
 
 def show_explain(out: Output, value: Any) -> None:
-    """Print the contract's `explain`."""
-    out.line(
-        (str(value["skill"]), "bold"),
-        " is ",
-        state_cell(value["state"]),
-        f" since {when(value['since'], missing='first sight')}",
-    )
-    out.line("  because ", value["reason"], f" (rule: {value['rule']})" if value["rule"] else "")
-    counted = _counted(value["counted_from"])
-    if value["idle_days"] is not None and counted not in value["reason"]:
-        out.line(f"  idle for {days(value['idle_days'])} days, counted from {counted}")
-    if value["observed_since"]:
-        out.line(f"  its sources can testify since {when(value['observed_since'])}")
-    if value["stopped_days"]:
-        out.line(f"  the clock stood still for {days(value['stopped_days'])} days without any work")
-    following = value["next"]
-    if following and following.get("state"):
-        at = f" at {when(following['at'])}" if following.get("at") else ""
-        condition = f", {following['condition']}" if following.get("condition") else ""
-        out.line("  next: ", state_cell(following["state"]), f"{at}{condition}")
-    else:
-        out.line("  next: ", str((following or {}).get("condition") or "nothing will change by itself"))
-    for row in value["history"]:
-        out.line(f"  {when(row['at'])}  ", f"{row['from'] or 'new'} → {row['to']}: {row['reason']}")
-
-
-def _counted(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{value.get('what') or 'its last activity'} ({when(value.get('at'), missing='unknown')})"
-    return when(value, missing="unknown") if value is None or str(value)[:4].isdigit() else str(value)
+    """Print `explain` in words, as the rules themselves put it."""
+    for line in str(value["text"]).split("\n"):
+        out.line(line)

@@ -44,6 +44,7 @@ ABOUT = frozenset({
     "session_meta", "turn_context", "compacted", "world_state", "token_usage_record", "retained_context",
     "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score", "realtime_item",
 })  # fmt: skip
+QUICK = frozenset({"response_item", "event_msg"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 ITEMS = frozenset({
     "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
@@ -68,6 +69,7 @@ INJECTED = (
     "<permissions instructions>", "<skills_instructions>", "<skill>", "<turn_aborted>", "<subagent_notification>",
     "<goal_context>", "<codex_internal_context", "<user_shell_command>", "<collaboration_mode>", "<personality_spec>",
 )  # fmt: skip
+PAYLOAD = b'"payload":'
 _NO_HOUR: list[Any] = ["~", "", 0]
 _SKILL = re.compile(r"\s*<skill>\s*<name>\s*([^<\n]{1,200}?)\s*</name>(?:\s*<path>\s*([^<\n]{1,4096}?)\s*</path>)?")
 _FILE_ID = re.compile(r"([0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})$")
@@ -110,9 +112,10 @@ class CodexParser(RecordParser[Record, _Saved]):
         """
         decode = self._decode
         quick = self._guard is None and self._before is None
-        new, seen = self._new, self._seen
+        new, seen, calls = self._new, self._seen, self._calls
         hour_from, hour_to = "", ""
         tally = self._current.tally
+        names = tally.tool_calls
         work_hour = rest_hour = _NO_HOUR
         last_key = int.from_bytes(self._last_key, "big")
         for line, offset in lines:
@@ -133,49 +136,67 @@ class CodexParser(RecordParser[Record, _Saved]):
                 and hour_from <= time < hour_to
                 and len(time) == 24
                 and time[23] == "Z"
-                and (type_ == "response_item" or type_ == "event_msg")
+                and type_ in QUICK
             ):
                 hour = rest_hour
                 turns = 0
-                if type_ == "event_msg":
-                    last_key = chained_key(last_key, line, max(line.find(b'"payload":', 0, 400), 0))
-                    key = last_key.to_bytes(KEY_BYTES, "big")
-                    if self._pending or self._released or item.type not in EVENTS:
-                        self._event(item)
-                else:
-                    ident = item.id or item.call_id
-                    if ident and len(ident) >= LONG_ENOUGH:
-                        key = key_of(f"{item.type}\0{ident}".encode("utf-8", "surrogatepass"))
-                        if key in new or key in seen:
-                            key = b""
-                        else:
-                            last_key = int.from_bytes(key, "big")
+                is_item = type_ == "response_item"
+                ident = (item.id or item.call_id) if is_item else None
+                if ident is not None and len(ident) >= LONG_ENOUGH:
+                    key = key_of(f"{item.type}\0{ident}".encode("utf-8", "surrogatepass"))
+                    if key in new or key in seen:
+                        key = b""
                     else:
-                        last_key = chained_key(last_key, line, max(line.find(b'"payload":', 0, 400), 0))
-                        key = last_key.to_bytes(KEY_BYTES, "big")
-                    if key:
+                        last_key = int.from_bytes(key, "big")
+                else:
+                    at = line.find(PAYLOAD, 0, 400)
+                    last_key = chained_key(last_key, line, at if at > 0 else 0)
+                    key = last_key.to_bytes(KEY_BYTES, "big")
+                if key:
+                    if not is_item:
+                        if self._pending or self._released or item.type not in EVENTS:
+                            self._event(item)
+                    else:
                         kind = item.type
-                        if kind == "reasoning" or (kind in OUTPUTS and not (self._pending or self._released)):
-                            hour = work_hour
-                        else:
+                        hour = work_hour
+                        if kind == "function_call":
+                            arguments = bytes(item.arguments)
+                            ident = item.call_id
+                            name = item.name
+                            if (
+                                ident is None
+                                or len(ident) < LONG_ENOUGH
+                                or ident in calls
+                                or name not in names
+                                or b"SKILL.md" in arguments
+                                or b"/skill" in arguments
+                                or b"\\skill" in arguments
+                            ):
+                                self._time = time
+                                self._item(item, tally)
+                            else:
+                                calls[ident] = None
+                                names[name] += 1
+                        elif kind != "reasoning" and not (kind in OUTPUTS and not (self._pending or self._released)):
                             self._time = time
                             turns, work = self._item(item, tally)
-                            if work:
-                                hour = work_hour
-                if key:
+                            if not work:
+                                hour = rest_hour
                     new[key] = None
                     tally.records += 1
                     if time > hour[1]:
                         hour[1] = time
                     if time < hour[0]:
                         hour[0] = time
-                    hour[2] += turns
+                    if turns:
+                        hour[2] += turns
                     continue
             self._last_key = last_key.to_bytes(KEY_BYTES, "big")
             self._take(record, line)
             last_key = int.from_bytes(self._last_key, "big")
             if quick and time == self._time and len(self._heads) >= ANCHOR_FIRST:
                 tally = self._current.tally
+                names = tally.tool_calls
                 if time[:13] != hour_from or not hour_to:
                     hour_from = time[:13]
                     hour_to = hour_from + "~"
@@ -209,7 +230,7 @@ class CodexParser(RecordParser[Record, _Saved]):
 
     def content_at(self, line: bytes) -> int:
         """Return where the line's payload begins: its own time, which a fork gives anew, stands before it."""
-        return max(line.find(b'"payload":', 0, 400), 0)
+        return max(line.find(PAYLOAD, 0, 400), 0)
 
     def time_of(self, record: Record) -> str | None:
         """Return the line's time."""

@@ -151,4 +151,7 @@ def explode(data: bytes) -> Iterable[bytes] | None:
     except (msgspec.MsgspecError, RecursionError):
         return None
     header = bytes(document.session)
-    return [header, *(bytes(item) for item in document.items)] if header.startswith(b"{") else []
+    if not header.startswith(b"{"):
+        return []
+    # Written with more or fewer blanks, it is the same.
+    return [header, *(msgspec.json.format(bytes(item), indent=-1) for item in document.items)]

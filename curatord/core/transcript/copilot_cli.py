@@ -105,9 +105,12 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
         super().__init__(named, **how)
 
     def ident_of(self, event: _Event) -> bytes:
-        """Return the event's id and all that tells it from another: ids alone are not always what they should be."""
-        if not event.id:
+        """Return the event's id, and where that is no UUID what else tells the event from another."""
+        ident = event.id
+        if not ident:
             return b""
+        if len(ident) >= 32:
+            return f"{event.type}\0{ident}".encode("utf-8", "surrogatepass")
         data = event.data or _Data()
         return f"{event.type}\0{event.id}\0{event.timestamp}\0".encode("utf-8", "surrogatepass") + b"\0".join(
             (

@@ -23,7 +23,7 @@ from curatord.core.transcript.calls import Call, may_touch
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import content_key
 from curatord.core.transcript.record_parser import Carried, RecordParser
-from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
+from curatord.core.transcript.salvage import decoded, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["CursorParser", "CursorTextParser"]
@@ -48,7 +48,7 @@ _CONTEXT = re.compile(
 
 class _Block(msgspec.Struct, gc=False):
     type: str = ""
-    text: str | None = None
+    text: Raw = NOTHING
     id: str | None = None
     name: str | None = None
     input: Raw = NOTHING
@@ -57,7 +57,7 @@ class _Block(msgspec.Struct, gc=False):
 
 
 class _Message(msgspec.Struct, gc=False):
-    content: Raw = NOTHING
+    content: str | list[_Block] | None = None
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -114,16 +114,20 @@ class CursorParser(RecordParser[_Record, _Saved]):
             if record.role not in ("system", "tool"):
                 self._findings.unknown_type(record.role or "(none)")
             return 0, False
-        blocks = _blocks_of(record.message.content) if record.message is not None else []
-        results = [block for block in blocks if block.type == "tool_result"]
-        self._results(results)
+        content = record.message.content if record.message is not None else None
+        blocks = content if isinstance(content, list) else []
         if record.role == "assistant":
+            if self.saved.unnamed:
+                self._results([])
             for block in blocks:
                 if block.type == "tool_use":
                     self._call(block, record, tally)
             return self._answered(None, tally), True
+        results = [block for block in blocks if block.type == "tool_result"]
+        if self.saved.unnamed or (results and self._pending):
+            self._results(results)
         if not results:
-            text = "\n".join(block.text for block in blocks if block.text)
+            text = content if isinstance(content, str) else "\n".join(text_of_raw(b.text) for b in blocks)
             other = any(block.type not in ("text", "thinking") for block in blocks)
             if self._is_said(text, other=other):
                 self._said(text, tally, SessionKind.PERSON)
@@ -132,7 +136,7 @@ class CursorParser(RecordParser[_Record, _Saved]):
     def _is_said(self, text: str, *, other: bool) -> bool:
         if self._side:
             return False
-        text = text.lstrip()
+        text = text.strip()
         return "<user_query>" in text or (bool(text or other) and _CONTEXT.match(text) is None)
 
     def _call(self, block: _Block, record: _Record, tally: SessionTally) -> None:
@@ -189,13 +193,6 @@ def touches(name: str, given: _Arguments, here: Call, raw: Raw | bytes = b"") ->
         if (sighting.path or "").endswith("/SKILL.md"):
             sighting.kind = EventKind.DELETE
     return found
-
-
-def _blocks_of(content: Raw) -> list[_Block]:
-    data = bytes(content)
-    if data.startswith(b'"'):
-        return [_Block(type="text", text=text_of_raw(content))]
-    return decoded_list(content, _Block)
 
 
 # -- the text form

@@ -26,6 +26,7 @@ a branch are recognised as long as the session they came from, or its keys, are 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -39,21 +40,23 @@ from curatord.core.transcript.ids import Guard, content_key
 from curatord.core.transcript.lines import printable
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import patch_targets, touched
-from curatord.core.transcript.times import Told, ms_of_iso, ms_of_number
+from curatord.core.transcript.times import FUTURE_MS, Told, ms_of_iso, ms_of_number
 from curatord.core.values import EventKind
 
 __all__ = ["HermesParser", "History", "Row", "SessionFacts", "kind_of_session", "text_of_content"]
 
 BATCH_S = 2.0  # rows that one compaction or branch inserts are stamped within so many seconds
 KEEP_PENDING = 512
+HEADS = 4  # of each session; a session's file begins with one or two records that the database has not
 KEEP_SESSIONS = 64  # of what the state says of sessions
-KEEP_BODIES = 200_000  # bodies of rows held over all sessions of one reading; a session dropped is asked for again
+KEEP_BODIES = 100_000  # bodies of rows held over all sessions of one reading; a session dropped is asked for again
+BODY_EDGE = 512  # bytes
 MAX_ANCESTORS = 64
 MAX_OPERATIONS = 20
 MAX_NAME = 200
 
 KNOWN_ROLES = frozenset({"user", "assistant", "tool", "system", "session_meta", "developer"})
-SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PRIOR CONTEXT")
+SUMMARY = (b"[CONTEXT COMPACTION", b"[CONTEXT SUMMARY]", b"[PRIOR CONTEXT")
 REVIEW = re.compile(
     r"\s*Review the conversation above and (?:update the skill library|consider saving|update two things)"
 )
@@ -68,7 +71,7 @@ _PRELOADED = re.compile(
 _BUNDLE_NAMES = re.compile(r"^Skills loaded: ([^\n]{1,4000})$", re.MULTILINE)
 _SKILL_FOLDER = re.compile(r"^\[Skill directory: ([^\]\n]{1,4096})\]", re.MULTILINE)
 _FAILED = re.compile(r'"success"\s*:\s*false|"exit_code"\s*:\s*-?[1-9]|"error"\s*:\s*(?!null|""|false)[^\s]')
-_STRUCTURED = "\0json:"
+_STRUCTURED = b"\0json:"
 
 SOURCES = {
     "subagent": SessionKind.SUBAGENT,
@@ -81,6 +84,8 @@ SOURCES = {
     "webhook": SessionKind.PROGRAM,
     "batch": SessionKind.PROGRAM,
 }
+SKILL_TOOLS = frozenset({"skill_view", "skill_manage"})
+_MENTIONS = re.compile(r"skill|SKILL\.md|\\u")  # an escape may hide the word
 FILE_TOOLS = {
     "read_file": EventKind.VIEW,
     "search_files": EventKind.VIEW,
@@ -99,14 +104,18 @@ MANAGE_ACTIONS = {
 
 
 class Row(NamedTuple):
-    """One message; columns that a database lacks are None. *timestamp* is seconds since 1970 (or text, or None)."""
+    """
+    One message; columns that a database lacks are None. *timestamp* is seconds since 1970 (or text, or None).
+
+    *content* and *tool_calls* are as they stand in the database, since most of them need never be decoded.
+    """
 
     id: int
     session_id: str
     role: str
-    content: str | None
+    content: bytes | None
     tool_call_id: str | None = None
-    tool_calls: str | None = None
+    tool_calls: bytes | None = None
     tool_name: str | None = None
     timestamp: Any = None
     observed: int = 0
@@ -173,16 +182,17 @@ def kind_of_session(facts: SessionFacts | None) -> SessionKind:
     return SOURCES.get(facts.source, SessionKind.PERSON)
 
 
-def text_of_content(content: str | None) -> str:
+def text_of_content(content: bytes | None) -> str:
     """Return the text of a message: itself, or that of the text parts where it is structured."""
     if not content:
         return ""
+    text = content.decode("utf-8", "replace")
     if not content.startswith(_STRUCTURED):
-        return content
+        return text
     try:
-        value = json.loads(content[len(_STRUCTURED) :], strict=False)
+        value = json.loads(text[len(_STRUCTURED) :], strict=False)
     except (ValueError, RecursionError):
-        return content
+        return text
     return text_of_value(value)
 
 
@@ -197,6 +207,16 @@ def text_of_value(value: object) -> str:
     return "\n".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
+class _Repeated:
+    """A body that several rows of a session have: how many, and their times."""
+
+    __slots__ = ("count", "times")
+
+    def __init__(self, time: object) -> None:
+        self.count = 1
+        self.times = {time}
+
+
 class _Session:
     """One session within one reading."""
 
@@ -206,30 +226,48 @@ class _Session:
         "cwd",
         "facts",
         "first_id",
+        "heads",
         "inherited",
         "kind",
         "loaded",
+        "owner",
         "prompted",
         "started",
         "time_ms",
-        "times",
         "zone",
     )
 
-    def __init__(self, facts: SessionFacts | None, first_id: int, ancestors: list[str], *, loaded: bool) -> None:
+    def __init__(
+        self, session_id: str, facts: SessionFacts | None, first_id: int, ancestors: list[str], *, loaded: bool
+    ) -> None:
+        self.owner = _owner(session_id)
         self.facts = facts
         self.kind = kind_of_session(facts)
         self.cwd = facts.cwd if facts is not None and isinstance(facts.cwd, str) and facts.cwd else None
         self.ancestors = ancestors
         self.first_id = first_id  # of this reading; what `History.earlier` is asked about
-        self.loaded = loaded  # `bodies` and `times` are of all its rows so far, not only of this reading's
-        self.bodies: dict[bytes, int] = {}
-        self.times: set[tuple[bytes, Any]] = set()
+        self.loaded = loaded  # `bodies` are of all its rows so far, not only of this reading's
+        self.bodies: dict[bytes, Any] = {}  # the time of the only row with a body, or a `_Repeated`
+        self.heads = 0  # so many of its next rows are its first ones
         self.inherited: tuple[set[tuple[bytes, Any]], set[bytes]] | None = None
         self.prompted = False
         self.started = _seconds(facts.started_at) if facts is not None else None
         self.zone: float | None = None  # time of the newest summary: rows that soon after it are copies
         self.time_ms: int | None = None
+
+    def met(self, body: bytes, time: object) -> tuple[int, bool]:
+        """Note a row; return how many with its *body* were before it, and whether one of them had its *time*."""
+        bodies = self.bodies
+        if body not in bodies:
+            bodies[body] = time
+            return 0, False
+        held = bodies[body]
+        if not isinstance(held, _Repeated):
+            held = bodies[body] = _Repeated(held)
+        twin = time in held.times
+        held.times.add(time)
+        held.count += 1
+        return held.count - 1, twin
 
 
 class HermesParser:
@@ -244,6 +282,7 @@ class HermesParser:
         guard: Keys of records that are counted already, in another item or, when all is read anew, in this one.
         before: Keys of this item's records before the place where reading begins.
         now_ms: For times in the future.
+        copies: Whether equal rows of one time are copies, as in a database; a session file has none, nor exact times.
     """
 
     def __init__(
@@ -256,14 +295,17 @@ class HermesParser:
         guard: Guard,
         before: Guard,
         now_ms: int,
+        copies: bool = True,
     ) -> None:
         saved = _load(state)
+        self._copies = copies
         self._history = history
         self._home = home
         self._fresh = fresh
         self._guard = guard or None  # asked for each row: None is told quicker from something than emptiness
         self._before = before or None
         self._now_ms = now_ms
+        self._latest = (now_ms + FUTURE_MS) / 1000 if now_ms else 1e11
         self._pending: dict[tuple[str, str], tuple[str, list[Sighting]]] = {
             (session, call): (
                 tool,
@@ -312,6 +354,7 @@ class HermesParser:
         """Return what was found since the last call, and begin anew."""
         found = self._findings
         found.keys = b"".join(self._keys)
+        found.heads = b"".join(self._heads)
         for session_id, tally in list(found.sessions.items()):
             if not (tally.records or tally.unreadable or tally.sightings or tally.retracted):
                 del found.sessions[session_id]
@@ -343,6 +386,7 @@ class HermesParser:
     def _begin(self) -> None:
         self._findings = Findings()
         self._keys: list[bytes] = []
+        self._heads: list[bytes] = []
 
     def _session(self, row: Row) -> _Session:
         session = self._sessions.get(row.session_id)
@@ -353,13 +397,16 @@ class HermesParser:
             self._held -= len(self._sessions.pop(oldest).bodies)
             self._dropped.add(oldest)
         facts = self._history.session(row.session_id)
-        session = _Session(facts, row.id, self._ancestors(facts), loaded=self._fresh)
+        session = _Session(row.session_id, facts, row.id, self._ancestors(facts), loaded=self._fresh)
         if row.session_id in self._own:
             session.kind = SessionKind.OWN
         self._sessions[row.session_id] = session
         if row.session_id in self._dropped:
             session.loaded = False
             self._load(row.session_id, session)
+        elif self._fresh or next(iter(self._history.earlier(row.session_id, row.id)), None) is None:
+            session.loaded = True
+            session.heads = HEADS
         self._preloads(session)
         return session
 
@@ -408,7 +455,14 @@ class HermesParser:
                 continue
             self._keys.append(key)
             self._tally(facts.id, session).sightings.append(
-                Sighting(skill=name, kind=EventKind.USE, via="preload", at_ms=at, path=folder, cwd=session.cwd)
+                Sighting(
+                    skill=name,
+                    kind=EventKind.USE,
+                    via="preload",
+                    at_ms=at,
+                    path=folder or self._where(name),
+                    cwd=session.cwd,
+                )
             )
 
     # -- rows
@@ -435,8 +489,10 @@ class HermesParser:
         if state == "known":
             self._findings.repeated += 1
             return
-        tally = self._tally(row.session_id, session)
-        tally.kind = tally.kind.stronger(session.kind)
+        tally = self._findings.sessions.get(row.session_id) or self._tally(row.session_id, session)
+        kind = session.kind
+        if tally.kind is not kind:
+            tally.kind = tally.kind.stronger(kind)
         tally.records += 1
         if state == "copy":
             return
@@ -446,7 +502,7 @@ class HermesParser:
         if role not in KNOWN_ROLES:
             self._findings.unknown_type(f"role {role}")
         turns = 0
-        if session.kind.counts and not summary:
+        if not summary and (kind is SessionKind.PERSON or kind.counts):
             if role == "assistant" and not answers_review:
                 turns = self._assistant(row, at, session, tally)
             elif role == "user":
@@ -455,7 +511,7 @@ class HermesParser:
                 self._result(row, tally)
         if at is not None:
             # What a compaction writes, or others say to each other, is no sign that somebody works.
-            work = session.kind.is_work and not summary and not row.observed
+            work = (kind is SessionKind.PERSON or kind.is_work) and not summary and not row.observed
             tally.saw(at, work=work, assistant_turns=turns)
 
     def _look_for_own(self, row: Row, text: str, session: _Session) -> None:
@@ -469,21 +525,23 @@ class HermesParser:
     def _state_of(self, row: Row, session: _Session) -> str:
         """Return whether *row* is `new`, a `copy` of another row, or `known`: counted by an earlier reading."""
         body = _body(row)
-        owner = row.session_id.encode("utf-8", "replace")
-        first = content_key(owner, body, b"\0")
-        if not session.loaded and (body in session.bodies or self._is_known(first)):
+        key = _key(session.owner, body, 0)
+        known = self._is_known(key)
+        if not session.loaded and (known or body in session.bodies):
             self._load(row.session_id, session)
-        nth = session.bodies.get(body, 0)
-        session.bodies[body] = nth + 1
-        self._held += not nth
-        key = first if not nth else content_key(owner, body, nth.to_bytes(4, "big"))
-        moment = (body, row.timestamp)
-        twin = moment in session.times
-        session.times.add(moment)
-        if self._is_known(key):
+        nth, twin = session.met(body, row.timestamp)
+        if nth:
+            key = _key(session.owner, body, nth)
+            known = self._is_known(key)
+        else:
+            self._held += 1
+        if session.heads:
+            session.heads -= 1
+            self._heads.append(key)
+        if known:
             return "known"
         self._keys.append(key)
-        if twin or (nth and _within(row.timestamp, session.zone)):
+        if (twin and self._copies) or (nth and _within(row.timestamp, session.zone)):
             return "copy"
         if session.ancestors and self._is_inherited(row, body, session):
             return "copy"
@@ -492,10 +550,7 @@ class HermesParser:
     def _load(self, session_id: str, session: _Session) -> None:
         """Add the session's rows of before this reading to what is known of it."""
         for earlier in self._history.earlier(session_id, session.first_id):
-            body = _body(earlier)
-            self._held += body not in session.bodies
-            session.bodies[body] = session.bodies.get(body, 0) + 1
-            session.times.add((body, earlier.timestamp))
+            self._held += not session.met(_body(earlier), earlier.timestamp)[0]
         session.loaded = True
 
     def _is_inherited(self, row: Row, body: bytes, session: _Session) -> bool:
@@ -519,8 +574,7 @@ class HermesParser:
             return False
         if body in bodies:
             return True
-        keys = (content_key(ancestor.encode("utf-8", "replace"), body, b"\0") for ancestor in session.ancestors)
-        return any(map(self._is_known, keys))
+        return any(self._is_known(_key(_owner(ancestor), body, 0)) for ancestor in session.ancestors)
 
     def _user(self, row: Row, text: str, at: int | None, session: _Session, tally: SessionTally) -> None:
         if row.observed or REVIEW.match(text):
@@ -534,7 +588,7 @@ class HermesParser:
                     kind=EventKind.USE,
                     via=via,
                     at_ms=at if at is not None else session.time_ms,
-                    path=folder,
+                    path=folder or self._where(name),
                     cwd=session.cwd,
                     ref=f"row {row.id}",
                 )
@@ -547,7 +601,7 @@ class HermesParser:
             return 1
         when = at if at is not None else session.time_ms
         for nth, call in enumerate(_decode_calls(row.tool_calls)):
-            name, arguments = _name_and_arguments(call)
+            name, arguments = _name_and_arguments(call, session.cwd)
             if not name:
                 continue
             tally.called(name)
@@ -571,6 +625,8 @@ class HermesParser:
             self._findings.session(oldest[0]).sightings.extend(self._pending.pop(oldest)[1])
 
     def _result(self, row: Row, tally: SessionTally) -> None:
+        if not self._pending and not self._released:
+            return
         call = row.tool_call_id
         if call is None:
             # Older rows: the oldest call of that tool that still waits.
@@ -625,7 +681,7 @@ class HermesParser:
             file_path = arguments.get("file_path")
             support = isinstance(file_path, str) and file_path.strip() not in ("", "SKILL.md")
             kind = EventKind.VIEW if support else EventKind.USE
-            return [Sighting(skill=name, kind=kind, via=tool, at_ms=at, cwd=cwd)]
+            return [Sighting(skill=name, kind=kind, via=tool, at_ms=at, path=self._where(name), cwd=cwd)]
         if tool == "skill_manage":
             operations = arguments.get("operations")
             if not isinstance(operations, list):
@@ -638,7 +694,9 @@ class HermesParser:
                 action = operation.get("action")
                 changed = MANAGE_ACTIONS.get(action) if isinstance(action, str) else None
                 if name and changed is not None:
-                    found.append(Sighting(skill=name, kind=changed, via=tool, at_ms=at, cwd=cwd))
+                    found.append(
+                        Sighting(skill=name, kind=changed, via=tool, at_ms=at, path=self._where(name), cwd=cwd)
+                    )
             return found
         if tool == "terminal":
             command = arguments.get("command")
@@ -663,9 +721,15 @@ class HermesParser:
                     found.append(Sighting(skill=skill, kind=changed, via=tool, at_ms=at, path=whole, cwd=cwd))
         return found
 
+    def _where(self, name: str) -> str | None:
+        """Return where Hermes looks for a skill first: its home's `skills`; a plugin's skill stands elsewhere."""
+        return f"{self._home}/skills" if self._home and ":" not in name else None
+
     def _time(self, value: object) -> int | None:
         """Return the time of a row or session in ms, or None where it says none that can be."""
         told: Told | None = None
+        if type(value) is float and 0.0 <= value < self._latest:
+            return round(value * 1_000_000) // 1000  # as `ms_of_number` has it, for nearly every row
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             told = ms_of_number(value, now_ms=self._now_ms)
         elif isinstance(value, str):
@@ -680,7 +744,7 @@ class HermesParser:
 # --- texts -----------------------------------------------------------------------------------------------------
 
 
-def _is_summary(content: str | None) -> bool:
+def _is_summary(content: bytes | None) -> bool:
     return content is not None and content[:64].lstrip().startswith(SUMMARY)
 
 
@@ -753,13 +817,27 @@ def _load(state: bytes) -> _Saved:
 
 
 def _body(row: Row) -> bytes:
-    """Return what a message is known by besides its session: eight bytes over role, content and calls."""
-    return content_key(
-        row.role.encode("utf-8", "replace"),
-        (row.content or "").encode("utf-8", "replace"),
-        (row.tool_call_id or "").encode("utf-8", "replace"),
-        (row.tool_calls or "").encode("utf-8", "replace"),
-    )
+    """
+    Return what a message is known by besides its session: eight bytes over role, content and calls.
+
+    Of a long content both ends and the length stand for the whole. Two that differ only in between would be rows of one
+    body, which are told apart by their number; they would be taken for copies only if their times were equal as well.
+    """
+    calls = row.tool_calls or b""
+    content = row.content or b""
+    front = f"{row.role}\0{row.tool_call_id or ''}\0{len(calls)}\0{len(content)}\0".encode("utf-8", "replace")
+    if len(content) > 4 * BODY_EDGE:
+        content = content[:BODY_EDGE] + content[-BODY_EDGE:]
+    return hashlib.blake2b(front + calls + content, digest_size=8).digest()
+
+
+def _owner(session_id: str) -> bytes:
+    return hashlib.blake2b(session_id.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _key(owner: bytes, body: bytes, nth: int) -> bytes:
+    """Return the key of the *nth* (from 0) row with *body* of the session *owner*."""
+    return hashlib.blake2b(owner + body + nth.to_bytes(4, "big") if nth else owner + body, digest_size=8).digest()
 
 
 def _seconds(value: object) -> float | None:
@@ -772,13 +850,13 @@ def _within(time: object, start: float | None) -> bool:
     return seconds is not None and start is not None and abs(seconds - start) <= BATCH_S
 
 
-def _decode_calls(text: str) -> list[_Call]:
+def _decode_calls(data: bytes) -> list[_Call]:
     try:
-        return _calls.decode(text)
+        return _calls.decode(data)
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
-        value = json.loads(text, strict=False)
+        value = json.loads(data.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         return []
     found = []
@@ -805,33 +883,38 @@ def _text(value: object) -> str | None:
     return printable(value) if isinstance(value, str) else None
 
 
-def _name_and_arguments(call: _Call) -> tuple[str, dict[str, Any]]:
+def _name_and_arguments(call: _Call, cwd: str | None) -> tuple[str, dict[str, Any]]:
+    """Return a call's tool and, where they can name a skill at all, its arguments."""
     function = call.function or _Function()
     name = _name(function.name or call.name)
-    # Only these can name a skill: the arguments of the others are not even decoded.
-    if name not in FILE_TOOLS and name not in ("skill_view", "skill_manage", "terminal"):
-        return name, {}
-    if isinstance(function.arguments, dict):
-        return name, function.arguments
-    return name, _decode_object(function.arguments) or {}
+    arguments = function.arguments
+    if name not in SKILL_TOOLS:
+        if name not in FILE_TOOLS and name != "terminal":
+            return name, {}
+        # Of a thousand commands and paths one has to do with skills: the others are not even decoded.
+        if isinstance(arguments, str) and not _MENTIONS.search(arguments) and not (cwd and "skill" in cwd):
+            return name, {}
+    if isinstance(arguments, dict):
+        return name, arguments
+    return name, _decode_object(arguments.encode("utf-8", "replace")) or {} if arguments else {}
 
 
-def _decode_object(text: str | None) -> dict[str, Any] | None:
-    """Return the JSON object that *text* is, or None."""
-    if not text or not text.lstrip().startswith("{"):
+def _decode_object(data: bytes | None) -> dict[str, Any] | None:
+    """Return the JSON object that *data* is, or None."""
+    if not data or not data.lstrip().startswith(b"{"):
         return None
     try:
-        return _object.decode(text)
+        return _object.decode(data)
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
-        value = json.loads(text, strict=False)
+        value = json.loads(data.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _failed(content: str | None, outcome: dict[str, Any] | None) -> bool:
+def _failed(content: bytes | None, outcome: dict[str, Any] | None) -> bool:
     """Return whether a result tells of a failure; *outcome* is its content decoded, where that was an object."""
     if outcome is None:
         outcome = _decode_object(content)
@@ -840,7 +923,7 @@ def _failed(content: str | None, outcome: dict[str, Any] | None) -> bool:
             return True
         code = outcome.get("exit_code", outcome.get("returncode"))
         return isinstance(code, int) and not isinstance(code, bool) and code != 0
-    text = (content or "").lstrip()
+    text = (content or b"").decode("utf-8", "replace").lstrip()
     if text.startswith("{"):
         # Too long to be whole, or cut: the marks stand near one of its ends.
         return _FAILED.search(text[:512]) is not None or _FAILED.search(text[-512:]) is not None

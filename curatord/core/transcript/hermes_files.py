@@ -104,10 +104,10 @@ def _rows(messages: list[Any], session_id: str) -> list[Row]:
                 session_id=session_id,
                 role=_text(message.get("role")) or "",
                 # Structured content is told by its text: pictures inside would make a row of megabytes.
-                content=printable(text_of_value(content)) if content is not None else None,
+                content=text_of_value(content).encode("utf-8", "replace") if content is not None else None,
                 tool_call_id=_text(message.get("tool_call_id")),
                 # The form in which the database keeps it, so that an imported session has the same keys.
-                tool_calls=json.dumps(calls) if isinstance(calls, list) and calls else None,
+                tool_calls=json.dumps(calls).encode("ascii") if isinstance(calls, list) and calls else None,
                 tool_name=_text(message.get("tool_name")) or _text(message.get("name")),
                 timestamp=message.get("timestamp"),
                 observed=1 if message.get("observed") else 0,

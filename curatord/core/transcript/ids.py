@@ -37,11 +37,12 @@ __all__ = [
     "fold_uuids",
     "id_key",
     "occurrence",
+    "probes_of",
     "unpack",
 ]
 
 KEY_BYTES = 8
-ANCHOR_FIRST = 4
+ANCHOR_FIRST = 16
 ANCHOR_EVERY = 16
 _PROBES = 48  # so many look-ups are cheaper by searching the packed string than by building a set of it
 _HEX = frozenset("0123456789abcdefABCDEF")
@@ -114,14 +115,20 @@ def anchors_of(keys: bytes, heads: bytes = b"") -> list[int]:
 
     Args:
         keys: Packed keys of one stretch of a file.
-        heads: Packed keys of the first records of the file, or of each session in a database, where the stretch holds
-            such a beginning.
+        heads: Packed keys of the first records of the file, or of each session that begins in this stretch of it.
     """
     first = array("q", heads)
     rest = array("q", keys)
     first.byteswap()
     rest.byteswap()
     return list(dict.fromkeys([*first, *(number for number in rest if not number % ANCHOR_EVERY)]))
+
+
+def probes_of(keys: bytes) -> list[int]:
+    """Return what of a stretch's *keys* is looked up besides its anchors: the first ones, wherever it stands."""
+    first = array("q", keys[: ANCHOR_FIRST * KEY_BYTES])
+    first.byteswap()
+    return first.tolist()
 
 
 class Guard:

@@ -19,7 +19,7 @@ import msgspec
 from curatord.core.transcript.calls import Call, may_touch
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.record_parser import Carried, RecordParser, ends
-from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
+from curatord.core.transcript.salvage import decoded, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["PiParser"]
@@ -40,9 +40,17 @@ SHELLS = frozenset({"bash", "powershell"})
 _SKILL = re.compile(r'\s*<skill name="([^"\n]{1,200})"(?: location="([^"\n]{1,4096})")?')
 
 
+class _Block(msgspec.Struct, gc=False):
+    type: str = ""
+    text: Raw = NOTHING
+    id: str | None = None
+    name: str | None = None
+    arguments: Raw = NOTHING
+
+
 class _Message(msgspec.Struct, gc=False):
     role: str = ""
-    content: Raw = NOTHING
+    content: str | list[_Block] | None = None
     toolCallId: str | None = None  # noqa: N815 -- the host's names
     isError: bool | None = None  # noqa: N815
     stopReason: str | None = None  # noqa: N815
@@ -59,14 +67,6 @@ class _Entry(msgspec.Struct, gc=False):
     parentSession: str | None = None  # noqa: N815
     branchedFrom: str | None = None  # noqa: N815
     message: _Message | None = None
-
-
-class _Block(msgspec.Struct, gc=False):
-    type: str = ""
-    text: str | None = None
-    id: str | None = None
-    name: str | None = None
-    arguments: Raw = NOTHING
 
 
 class _Arguments(msgspec.Struct, gc=False):
@@ -95,7 +95,13 @@ class PiParser(RecordParser[_Entry, Carried]):
         if message is not None:
             # The role is left out, since a migration renames some; the call tells results of one moment apart.
             call = (message.toolCallId or "").encode("utf-8", "surrogatepass")
-            known_by += b"\0" + call + b"\0" + ends(bytes(message.content))
+            content = message.content
+            if isinstance(content, list):
+                first = content[0] if content else _Block()
+                said = ends(bytes(first.text)) + (first.id or "").encode("utf-8", "surrogatepass")
+                known_by += b"\0%b\0%b\0%b\0%d" % (call, first.type.encode("utf-8", "replace"), said, len(content))
+            else:
+                known_by += b"\0%b\0%b" % (call, ends((content or "").encode("utf-8", "surrogatepass")))
         return known_by
 
     def time_of(self, entry: _Entry) -> str | float | None:
@@ -139,8 +145,8 @@ class PiParser(RecordParser[_Entry, Carried]):
         return 0, True
 
     def _model(self, message: _Message, tally: SessionTally) -> int:
-        blocks = _blocks_of(message.content)
-        if not blocks and message.stopReason == "error":
+        blocks = message.content if isinstance(message.content, list) else []
+        if not message.content and message.stopReason == "error":
             return 0  # the provider failed before it said anything
         for block in blocks:
             if block.type == "toolCall":
@@ -162,8 +168,9 @@ class PiParser(RecordParser[_Entry, Carried]):
         return here.file(path, FILE_TOOLS[name], name) if name in FILE_TOOLS else []
 
     def _user(self, message: _Message, tally: SessionTally) -> None:
-        blocks = _blocks_of(message.content)
-        text = "\n".join(block.text for block in blocks if block.text)
+        blocks = message.content if isinstance(message.content, list) else []
+        content = message.content
+        text = content if isinstance(content, str) else "\n".join(text_of_raw(block.text) for block in blocks)
         if not text.strip() and not any(block.type == "image" for block in blocks):
             return
         skill = _SKILL.match(text)
@@ -171,13 +178,6 @@ class PiParser(RecordParser[_Entry, Carried]):
             here = Call(at_ms=self._now(), cwd=self._cwd or None, ref=None)
             tally.sightings += here.skill(skill[1], "slash", skill[2])
         self._said(text, tally, SessionKind.PERSON)
-
-
-def _blocks_of(content: Raw) -> list[_Block]:
-    data = bytes(content)
-    if data.startswith(b'"'):
-        return [_Block(type="text", text=text_of_raw(content))]
-    return decoded_list(content, _Block)
 
 
 def _session_in(path: str) -> str:

@@ -50,6 +50,7 @@ ENDS = 192  # bytes of a record's beginning and of its end that it is known by
 KEEP_IDS = 64  # ids that the state carries over; repetitions stand close together
 KEEP_PENDING = 256
 WINDOW = 65_536  # keys held in memory; a copy from further back within one file shows by its anchors
+_LOW = 0xFFFFFFFF
 MAX_SESSION = 300  # characters of a session's id
 
 Waiting = tuple[str, str, str, str, int | None, str | None, str | None, bool]
@@ -188,16 +189,45 @@ class RecordParser(Generic[R, C]):
     # -- the LineParser protocol
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
-        """Take whole lines with the offset at which each begins."""
-        decode = self._decode
-        take = self._take
+        """
+        Take whole lines with the offset at which each begins.
+
+        The usual record is new and in a file that shares nothing: it is counted here, in locals, all others by `_take`.
+        """
+        decode, note, ident_of, time_of, count = self._decode, self.note, self.ident_of, self.time_of, self.count
+        new, seen = self._new, self._seen
+        quick = self._guard is None and self._before is None
         for line, offset in lines:
             try:
                 record = decode(line)
             except (msgspec.MsgspecError, RecursionError):
                 self._odd(line, offset)
                 continue
-            take(record, line)
+            if not quick or len(self._heads) < ANCHOR_FIRST:
+                self._take(record, line)
+                continue
+            ident = ident_of(record)
+            if ident:
+                key = blake2b(ident, digest_size=KEY_BYTES).digest()
+                if key in new or key in seen:
+                    self._take(record, line)
+                    continue
+            else:
+                before = int.from_bytes(self._last_key, "big")
+                key = chained_key(before, line, self.content_at(line)).to_bytes(KEY_BYTES, "big")
+            new[key] = None
+            self._last_key = key
+            note(record)
+            time = time_of(record)
+            if time and time != self._time:
+                time = self._noted_time(time)
+            account = self._current
+            account.tally.records += 1
+            turns, work = count(record, account.tally)
+            if time:
+                self._clock(account, time, turns, work=work and not self._side)  # type: ignore[arg-type]  # text by now
+            elif turns and self._time:
+                self._clock(account, self._time, turns, work=False)
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show."""
@@ -229,6 +259,8 @@ class RecordParser(Generic[R, C]):
         found.keys = b"".join(self._new)
         if len(self._seen) >= WINDOW:
             self._seen = set()
+            self._messages = dict.fromkeys(list(self._messages)[-KEEP_IDS:])
+            self._calls = dict.fromkeys(list(self._calls)[-KEEP_IDS:])
         self._seen.update(self._new)
         self._new = {}
         self._begin()
@@ -419,8 +451,6 @@ class RecordParser(Generic[R, C]):
             if ident in self._messages:
                 return 0
             self._messages[ident] = None
-            if len(self._messages) > WINDOW:
-                self._messages = dict.fromkeys(list(self._messages)[-KEEP_IDS:])
         tally.assistant_turns += 1
         return 1
 
@@ -430,8 +460,6 @@ class RecordParser(Generic[R, C]):
             if ident in self._calls:
                 return False
             self._calls[ident] = None
-            if len(self._calls) > WINDOW:
-                self._calls = dict.fromkeys(list(self._calls)[-KEEP_IDS:])
         tally.called(name[:200])
         return True
 
@@ -489,9 +517,10 @@ def chained_key(before: int, data: bytes, at: int) -> int:
     records taken for one need only leave one out.
     """
     size = len(data) - at
-    return crc32(data[at : at + ENDS], before & 0xFFFFFFFF) << 32 | crc32(
-        data[-ENDS:], before >> 32 ^ size & 0xFFFFFFFF
-    )
+    if size <= ENDS:
+        told = data[at:]
+        return crc32(told, before & _LOW) << 32 | crc32(told, before >> 32 ^ size)
+    return crc32(data[at : at + ENDS], before & _LOW) << 32 | crc32(data[-ENDS:], before >> 32 ^ size & _LOW)
 
 
 def ends(data: bytes, at: int = 0) -> bytes:

@@ -8,11 +8,12 @@ to hold: it ends at the last member that is complete, which is where most hosts 
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import types
 import typing
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -74,7 +75,7 @@ def decoded_list(data: msgspec.Raw, shape: type[T]) -> list[T]:
     if not raw.startswith(b"["):
         return []
     try:
-        return msgspec.json.decode(raw, type=list[shape])  # type: ignore[valid-type]  # a type only known here
+        return cast(list[T], _list_decoder(shape).decode(raw))
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
@@ -82,6 +83,11 @@ def decoded_list(data: msgspec.Raw, shape: type[T]) -> list[T]:
     except (ValueError, RecursionError):
         return []
     return [fit(value, shape) for value in values[:MAX_ITEMS] if isinstance(value, dict)]
+
+
+@functools.cache
+def _list_decoder(shape: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(list[shape])
 
 
 def text_of_raw(raw: msgspec.Raw) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,14 @@ from tests.hermes_home import SUMMARY, HermesHome, call, slash
 from tests.scanned import Scanner
 
 OK = {"success": True}
+STACKED = (
+    '[IMPORTANT: The user has invoked the "/a /b" stacked skill bundle, loading 2 skills together.]\n\n'
+    "Skills loaded: a, b\nUser instruction: go\n"
+)
+AUTO_LOADED = (
+    '[IMPORTANT: The "foo" skill is auto-loaded for this channel.]\n\n# foo\n\n'
+    '[IMPORTANT: The "bar" skill is auto-loaded for this channel.]\n# bar\n\nhello'
+)
 
 
 @pytest.fixture
@@ -127,8 +136,7 @@ def test_an_event_has_the_calls_time_and_the_skills_folder(home: HermesHome, sca
         (slash("foo", "be short"), 1, [("foo", "use", "slash")]),
         (slash("foo", word="SYSTEM"), 1, [("foo", "use", "slash")]),
         (
-            '[IMPORTANT: The user has invoked the "/a /b" stacked skill bundle, loading 2 skills together.]\n\n'
-            "Skills loaded: a, b\nUser instruction: go\n",
+            STACKED,
             1,
             [("a", "use", "slash"), ("b", "use", "slash")],
         ),
@@ -138,8 +146,7 @@ def test_an_event_has_the_calls_time_and_the_skills_folder(home: HermesHome, sca
             [("a", "use", "slash"), ("b", "use", "slash")],
         ),
         (
-            '[IMPORTANT: The "foo" skill is auto-loaded for this channel.]\n\n# foo\n\n'
-            '[IMPORTANT: The "bar" skill is auto-loaded for this channel.]\n# bar\n\nhello',
+            AUTO_LOADED,
             1,
             [("bar", "use", "auto-load"), ("foo", "use", "auto-load")],
         ),
@@ -198,8 +205,8 @@ def test_observed_rows_are_others_talk(home: HermesHome, scanner: Scanner) -> No
 def test_preloaded_skills_count_once_a_session(home: HermesHome, scanner: Scanner) -> None:
     """A skill in the system prompt is used when the session starts, however often the session is read."""
     prompt = (
-        "You are Hermes. <available_skills> bar </available_skills>\n\n[IMPORTANT: The user launched this CLI session with"
-        ' the "foo" skill preloaded. Treat its instructions …]\n\n# foo\n\n[Skill directory: /h/skills/foo]\n'
+        "You are Hermes. <available_skills> bar </available_skills>\n\n[IMPORTANT: The user launched this CLI session"
+        ' with the "foo" skill preloaded. Treat its instructions …]\n\n# foo\n\n[Skill directory: /h/skills/foo]\n'
     )
     home.session("s", system_prompt=prompt)
     home.user("s", "one")
@@ -498,8 +505,6 @@ def test_no_database_an_empty_one_and_something_else(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "state.db").write_text("no database at all, but long enough to be looked at" * 100)
     (tmp_path / "other").mkdir()
-    import sqlite3
-
     other = sqlite3.connect(tmp_path / "other" / "state.db")
     other.execute("CREATE TABLE x (y)")
     other.close()

@@ -157,5 +157,5 @@ class HermesMachine(RuleBasedStateMachine):
         assert Counter({s: n for s, n in self.uses.items() if n}) == uses
 
 
-HermesMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+HermesMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
 test_the_database_under_random_work = HermesMachine.TestCase
