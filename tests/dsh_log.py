@@ -13,7 +13,7 @@ START_MS = 1_772_366_400_000  # 2026-03-01T12:00Z
 
 def packed(*lines: bytes) -> bytes:
     """Return *lines* as one frame with a checksum."""
-    options = {zstd.CompressionParameter.checksum_flag: 1}
+    options = {int(zstd.CompressionParameter.checksum_flag): 1}
     return zstd.compress(b"".join(lines), options=options)
 
 
@@ -46,7 +46,10 @@ class DshLog:
 
     def said(self, text: str = "please go on", *, kind: str = "user", ident: str | None = None, **more: Any) -> None:
         """Add a message of role user from a source of this *kind*; *more* is of the row or (name) of the source."""
-        source = {"kind": kind, **{key: more.pop(key) for key in ("name", "form", "plugin") if key in more}}
+        source: dict[str, Any] = {
+            "kind": kind,
+            **{key: more.pop(key) for key in ("name", "form", "plugin") if key in more},
+        }
         ident = ident or f"{self.session}-user-{self.seq:08d}"
         data = {"id": ident, "role": "user", "content": [{"type": "text", "text": text}], "source": source}
         self.batch(("user/message", data), **{"surfaceOp": "append", **more})

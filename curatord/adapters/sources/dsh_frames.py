@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd
-from curatord.adapters.sources.json_lines import CHUNK, HEAD, SLICE, TAIL, _hash, _settle, open_quietly
+from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _hash, open_quietly
 from curatord.adapters.sources.tree import TreeSource, _head_of
 from curatord.core.transcript.dsh import DshParser
 from curatord.core.transcript.lines import LineSplitter
@@ -167,7 +167,10 @@ class _Frames:
                     at = onward
                     continue
             if self._start.settled and not torn:
-                _settle(self._parser, self._splitter)
+                last = self._splitter.last_line()
+                if last is not None:
+                    self._parser.feed([last])
+                self._parser.settle()
                 self._pass_mark(at)
             elif self._start.settled:
                 self._parser.settle()
@@ -193,7 +196,7 @@ class _Frames:
                     return
                 taken += len(packed)
             try:
-                piece = decoder.decompress(packed, CHUNK)
+                piece = decoder.decompress(packed, BUFFER)
             except self._zstd.ZstdError:
                 return
             if streaming:
@@ -283,7 +286,7 @@ class _Frames:
                 if not packed:
                     return False
                 at += len(packed)
-            given += len(decoder.decompress(packed, CHUNK))
+            given += len(decoder.decompress(packed, BUFFER))
             if given > MOST:
                 return False
         return True
@@ -293,7 +296,7 @@ class _Frames:
         found = 0
         before = b""
         while at < there and found < TRIES:
-            data = os.pread(self._descriptor, CHUNK, at)
+            data = os.pread(self._descriptor, BUFFER, at)
             if not data:
                 return
             whole = before + data

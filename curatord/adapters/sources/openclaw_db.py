@@ -11,6 +11,7 @@ A file does not say whose session it is: the index `sessions.json` beside it doe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections import OrderedDict
@@ -19,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from curatord.adapters.sources.compressed import _zstd
-from curatord.adapters.sources.json_lines import open_quietly
+from curatord.adapters.sources.compressed import PACKED, _zstd
+from curatord.adapters.sources.json_lines import HEAD, open_quietly
 from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, rising
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.adapters.sources.tree import TreeSource
@@ -29,6 +30,8 @@ from curatord.core.transcript.ids import Guard, content_key
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import EDGE, MAX_LINE
 from curatord.core.transcript.openclaw import OpenClawParser, OpenClawRows, kind_of_session, session_in
+from curatord.core.transcript.salvage import decoded
+from curatord.core.transcript.times import ms_of_iso
 from curatord.errors import TranscriptError
 from curatord.ports.source import Item, LineParser, Marks, Slice, Start
 
@@ -90,6 +93,21 @@ class OpenClawSource(TreeSource):
             path = path.removesuffix(suffix)
         item = super().item_at(path)
         return _database_item(path) if item is not None and _is_database(path) else item
+
+    def began_ns(self, item: Item) -> int:
+        """Return when the session in *item* began, as its header tells: origins come before their forks."""
+        if not _is_database(item.path) and not item.path.endswith(PACKED):
+            with contextlib.suppress(OSError):
+                descriptor = open_quietly(item.path)
+                try:
+                    head = os.pread(descriptor, HEAD, 0)
+                finally:
+                    os.close(descriptor)
+                told = decoded(head.partition(b"\n")[0], _Header).timestamp
+                at = ms_of_iso(told, now_ms=0).ms if told else None
+                if at is not None:
+                    return at * 1_000_000
+        return item.mtime_ns
 
     # -- reading
 
@@ -165,6 +183,10 @@ class _Entry(msgspec.Struct, gc=False):
     sessionId: str | None = None  # noqa: N815 -- the host's names
     spawnedBy: str | None = None  # noqa: N815
     parentSessionKey: str | None = None  # noqa: N815
+
+
+class _Header(msgspec.Struct, gc=False):
+    timestamp: str | None = None
 
 
 class _State(msgspec.Struct, array_like=True):

@@ -248,17 +248,17 @@ class _Rows:
         if not self._opened:
             self._opened = True
             size += self._take_open_parts()
-        rows, ended = self._messages.next_rows(self._parser)
-        for row in rows:
+        take = self._parser.message
+        for row in self._messages.next_rows(self._parser):
             size += len(row.data)
-            self._parser.message(row.id, row.session, row.created, row.data, place=row.number, cut=row.cut)
-        if not ended:
+            take(row.id, row.session, row.created, row.data, place=row.number, cut=row.cut)
+        if not self._messages.ended:
             return size, False
-        rows, ended = self._parts.next_rows(self._parser)
-        for row in rows:
+        take_part = self._parser.part
+        for row in self._parts.next_rows(self._parser):
             size += len(row.data)
-            self._parser.part(row.id, row.message, row.session, row.created, row.data, place=row.number, cut=row.cut)
-        return size, ended
+            take_part(row.id, row.message, row.session, row.created, row.data, place=row.number, cut=row.cut)
+        return size, self._parts.ended
 
     def _take_open_parts(self) -> int:
         size = 0
@@ -322,6 +322,7 @@ class _Table:
         self._after = f"SELECT {columns} FROM {name} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608 -- ours
         self._by_id = f"SELECT {columns} FROM {name} WHERE id = ?"  # noqa: S608
         self._mark = f"SELECT id FROM {name} WHERE rowid = ?"  # noqa: S608
+        self.ended = False
         self.ladder = Ladder(rungs)
         before = self.ladder.top
         self.at = self.ladder.descend(self._mark_of)
@@ -331,31 +332,31 @@ class _Table:
             else ""
         )
 
-    def next_rows(self, parser: OpenCodeParser) -> tuple[list[_Row], bool]:
-        """Return the next rows, and whether there are no more."""
-        rows: list[_Row] = []
-        size = 0
+    def next_rows(self, parser: OpenCodeParser) -> Iterator[_Row]:
+        """Yield the next rows; `ended` then says whether there are no more."""
+        size = count = 0
         cursor = self._connection.execute(self._after, (self.at, SLICE_ROWS))
-        ended = False
+        self.ended = False
         try:
             for raw in rising(cursor, self.at):
+                row = _row(raw)
+                yield row
                 self.at = raw[0]
-                rows.append(_row(raw))
-                size += len(rows[-1].data)
+                count += 1
+                size += len(row.data)
                 if size >= SLICE_BYTES:
                     break
             else:
-                ended = len(rows) < SLICE_ROWS
+                self.ended = count < SLICE_ROWS
         except sqlite3.DatabaseError as error:
-            if not rows:
+            if not count:
                 raise
             # What was read before the damage is given out; the next call meets it first, and raises.
             parser.note(f"{self._reading.path}: damaged behind row {self.at}: {error}")
         finally:
             cursor.close()
-        if rows:
+        if count:
             self.ladder.climb(self.at, self._mark_of(self.at))
-        return rows, ended
 
     def row(self, row_id: str) -> _Row | None:
         raw = self._connection.execute(self._by_id, (row_id,)).fetchone()

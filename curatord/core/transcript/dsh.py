@@ -217,7 +217,7 @@ class DshParser(RecordParser[_Row, _Carried]):
         session = self._session
         self._data = None
         if kind == "session":
-            return f"session\0{session}".encode("utf-8", "surrogatepass")
+            return f"session\0{row.id or session}".encode("utf-8", "surrogatepass")
         if kind == "user/message":
             self._data = said = decoded(row.data, _Said)
             known_by = said.id

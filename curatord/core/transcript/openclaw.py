@@ -26,9 +26,9 @@ from curatord.core.transcript.events import Findings, SessionKind, SessionTally,
 from curatord.core.transcript.ids import KEY_BYTES
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import Unreadable, objects, printable
-from curatord.core.transcript.pi import KNOWN_TYPES, PiParser, _blocks_of, _Entry, _Message, _session_in
+from curatord.core.transcript.pi import KNOWN_TYPES, PiParser, _Block, _Entry, _Message, _session_in
 from curatord.core.transcript.record_parser import Carried, ends, key_of
-from curatord.core.transcript.salvage import decoded, fit
+from curatord.core.transcript.salvage import decoded, fit, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["OpenClawParser", "OpenClawRows", "kind_of_session", "session_in", "spoken"]
@@ -154,7 +154,9 @@ class OpenClawParser(PiParser):
         return super().state()
 
     def _user(self, message: _Message, tally: SessionTally) -> None:
-        text = "\n".join(block.text for block in _blocks_of(message.content) if block.text)
+        content = message.content
+        blocks: list[_Block] = content if isinstance(content, list) else []
+        text = content if isinstance(content, str) else "\n".join(text_of_raw(block.text) for block in blocks)
         source = getattr(message, "provenance", None)
         routed = isinstance(source, dict) and source.get("kind") not in (None, "external_user")
         said = "" if routed else spoken(text)
@@ -162,7 +164,7 @@ class OpenClawParser(PiParser):
             self._driven_by(SessionKind.SUBAGENT)
         self._asked = {}
         if not said:
-            pictures = not routed and not text.strip() and bytes(message.content).find(b'"image"') >= 0
+            pictures = not routed and not text.strip() and any(block.type == "image" for block in blocks)
             self._resting = not pictures
             if not pictures:
                 return
@@ -230,7 +232,12 @@ class OpenClawRows(OpenClawParser):
     def take(self, line: bytes, seq: int, number: int) -> None:
         """Take the row with this *seq* of the session and *number* of the table."""
         self._seq = seq
-        self.feed([(line, number)])
+        try:
+            record = self._decode(line)
+        except (msgspec.MsgspecError, RecursionError):
+            self._odd(line, number)
+            return
+        self._take(record, line)
 
     def _take(self, record: Any, line: bytes) -> None:
         self.note(record)
