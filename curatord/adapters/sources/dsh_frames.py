@@ -33,6 +33,7 @@ from curatord.ports.source import Item, LineParser, Marks, Slice, Start
 __all__ = ["DshSource"]
 
 HOLD = 16 * 1024 * 1024
+BATCH = 512 * 1024
 READ = 256 * 1024
 MAGIC = b"\x28\xb5\x2f\xfd"
 TRIES = 256  # places where a frame could begin again that are looked at behind a damaged one
@@ -123,6 +124,9 @@ class _Frames:
         self._item = item
         self._start = start
         self._zstd = _zstd()
+        self._options = {int(self._zstd.DecompressionParameter.window_log_max): WINDOW_LOG}
+        self._window = memoryview(b"")  # of the packed file, from `_window_at` on
+        self._window_at = 0
         self._parser = DshParser(
             path,
             state=saved.parser,
@@ -137,6 +141,8 @@ class _Frames:
         self._skip = saved.skip if start.offset else 0  # still to be passed over
         self._splitter = LineSplitter(self._unpacked + self._skip)
         self._given = 0
+        self._batch: list[bytes] = []  # content of whole frames that the parser has not seen
+        self._batched = 0
 
     def slices(self, stop: Callable[[], bool]) -> Iterator[Slice]:
         """Yield what there is."""
@@ -144,21 +150,31 @@ class _Frames:
         read = 0
         while True:
             ended = True
+            begun = False
             for held in self._frame(at):
                 if isinstance(held, int):
                     at, ended = held, False
                     break
+                begun = True
                 read += len(held)
-                self._feed(held)
+                self._batch.append(held)
+                self._batched += len(held)
+                if self._batched >= BATCH:
+                    self._feed()
                 if read >= SLICE:
+                    self._feed()
                     stopped = stop()
                     yield self._slice(read, waiting=False, last=False)
                     read = 0
                     if stopped:
                         return
             if not ended:
-                self._pass_mark(at)
+                if not self._batch:
+                    self._pass_mark(at)
                 continue
+            self._feed()
+            if not begun:  # else lines were taken from a frame whose end is not there
+                self._pass_mark(at)
             there = os.fstat(self._descriptor).st_size
             torn = at < there
             if torn:
@@ -184,7 +200,11 @@ class _Frames:
 
         Nothing behind the content, or nothing at all: the frame is not whole, or damaged.
         """
-        decoder = self._zstd.ZstdDecompressor(options={self._zstd.DecompressionParameter.window_log_max: WINDOW_LOG})
+        quick = self._small_frame(at)
+        if quick is not None:
+            yield from quick
+            return
+        decoder = self._zstd.ZstdDecompressor(options=self._options)
         parts: list[bytes] = []
         size = taken = 0
         streaming = False
@@ -213,7 +233,39 @@ class _Frames:
                 yield at + taken - len(decoder.unused_data)
                 return
 
-    def _feed(self, data: bytes) -> None:
+    def _small_frame(self, at: int) -> tuple[bytes, int] | None:
+        """Return the content of a frame that is whole in the window, and where the next begins; None for any other."""
+        begin = at - self._window_at
+        size = 0
+        if 0 <= begin < len(self._window):
+            size = self._frame_size(begin)
+        if not size:
+            self._window = memoryview(os.pread(self._descriptor, BUFFER, at))
+            self._window_at = at
+            begin = 0
+            size = self._frame_size(0) if self._window else 0
+        if not size:
+            return None
+        decoder = self._zstd.ZstdDecompressor(options=self._options)
+        try:
+            content = decoder.decompress(self._window[begin : begin + size], HOLD)
+        except self._zstd.ZstdError:
+            return None
+        return (content, at + size) if decoder.eof else None
+
+    def _frame_size(self, begin: int) -> int:
+        """Return the packed size of the frame that begins there in the window, 0 where it is not whole in it."""
+        try:
+            size: int = self._zstd.get_frame_size(self._window[begin:])
+        except self._zstd.ZstdError:
+            return 0
+        return size
+
+    def _feed(self) -> None:
+        """Give the parser what was gathered: a call for each frame would cost more than its rows."""
+        data = b"".join(self._batch)
+        self._batch.clear()
+        self._batched = 0
         if self._skip:
             passed = min(self._skip, len(data))
             self._skip -= passed
@@ -277,7 +329,7 @@ class _Frames:
 
     def _run(self, at: int) -> bool:
         """Unpack the frame at *at* into nothing; return whether it ended."""
-        decoder = self._zstd.ZstdDecompressor(options={self._zstd.DecompressionParameter.window_log_max: WINDOW_LOG})
+        decoder = self._zstd.ZstdDecompressor(options=self._options)
         given = 0
         while not decoder.eof:
             packed = b""

@@ -15,16 +15,21 @@ What can go wrong, and where it is met here:
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from curatord.core.transcript.calls import Call, may_touch
-from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
+from curatord.core.transcript.events import HOUR_MS, SessionKind, SessionTally, Sighting
+from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, content_key
 from curatord.core.transcript.lines import printable
-from curatord.core.transcript.record_parser import Carried, RecordParser
+from curatord.core.transcript.record_parser import Account, Carried, RecordParser
 from curatord.core.transcript.salvage import decoded
+from curatord.core.transcript.times import FUTURE_MS, ms_of_number
 from curatord.core.values import EventKind
 
 __all__ = ["DshParser"]
@@ -43,6 +48,9 @@ KNOWN_TYPES = frozenset({
 KNOWN_FAMILIES = (
     "session/title", "command/", "approval/", "hook/", "llm/", "compaction/", "tool-workflow/", "team/", "feedback/",
 )  # fmt: skip
+TELLS_SOMETHING = frozenset({"user/message", "assistant/message", "tool/call"})
+TELLS_OF_THE_LOG = frozenset({"session", "session/end-seed"})
+EARLIEST_MS = 100_000_000_000  # before that, a number may be of seconds
 BY_ITSELF = frozenset({"schedule", "scheduled", "cron", "heartbeat", "timer"})
 FILE_TOOLS = {
     "read": EventKind.VIEW,
@@ -67,8 +75,8 @@ class _Row(msgspec.Struct, gc=False):
     type: str = ""
     seq: int | None = None
     seq0: int | None = None
-    time: float | None = None
-    time0: float | None = None
+    time: int | float | None = None
+    time0: int | float | None = None
     data: Raw = NOTHING
     surfaceOp: Raw = NOTHING  # noqa: N815 -- the host's names
     # of the header
@@ -154,6 +162,7 @@ class _Carried(Carried, array_like=True):
     seed: int = 0
     seeded: bool = False
     resting: bool = False
+    ms: int = 0
 
 
 class DshParser(RecordParser[_Row, _Carried]):
@@ -167,6 +176,8 @@ class DshParser(RecordParser[_Row, _Carried]):
         self._seed = self.saved.seed
         self._seeded = self.saved.seeded
         self._resting = self.saved.resting
+        self._ms = self.saved.ms  # of the last row that told its time
+        self._latest_ms = self._now_ms + FUTURE_MS if self._now_ms else 1 << 60
         self._created: float | None = None  # where the header is in this stretch
         self._data: Any = None  # of the row at hand, decoded
         self._inherited = False  # the row at hand is the origin's
@@ -176,7 +187,82 @@ class DshParser(RecordParser[_Row, _Carried]):
         self.saved.seed = self._seed
         self.saved.seeded = self._seeded
         self.saved.resting = self._resting
+        self.saved.ms = self._ms
         return super().state()
+
+    def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
+        """
+        Take whole lines with the offset at which each begins.
+
+        The usual row is new and in a log that shares nothing: it is taken here, in locals, all others by `_take`.
+        """
+        decode, take, new, seen = self._decode, self._take, self._new, self._seen
+        quick = self._guard is None and self._before is None
+        session, base = "", b""
+        for line, offset in lines:
+            try:
+                row = decode(line)
+            except (msgspec.MsgspecError, RecursionError):
+                self._odd(line, offset)
+                continue
+            kind, seq, time = row.type, row.seq, row.time
+            if seq is None:
+                seq, time = row.seq0, row.time0
+            if (
+                not quick
+                or kind in TELLS_OF_THE_LOG
+                or type(time) is not int
+                or not EARLIEST_MS < time < self._latest_ms
+                or seq is None
+                or seq < self._seed
+                or self._seeded
+                or len(self._heads) < ANCHOR_FIRST
+            ):
+                take(row, line)
+                continue
+            if session != self._session:
+                session, base = self._session, _base_of(self._session)
+            says = kind in TELLS_SOMETHING
+            if says:
+                ident = self.ident_of(row)
+            else:
+                ident = b"%b%d %d %b" % (base, seq, time, kind.encode())
+            key = blake2b(ident, digest_size=KEY_BYTES).digest()
+            if not ident or key in new or key in seen:
+                take(row, line)
+                continue
+            new[key] = None
+            self._last_key = key
+            self._ms = time
+            self._inherited = False
+            tally = self._current.tally
+            tally.records += 1
+            turns, work = 0, self._works and not self._resting
+            if says or kind not in KNOWN_TYPES or (kind == "tool/result" and (self._pending or self._released)):
+                turns, work = self.count(row, tally)
+            hour = tally.hours.get(time // HOUR_MS) if work else None
+            if hour is None or turns or not hour.first_ms <= time:
+                tally.saw(time, work=work, assistant_turns=turns)
+            elif time > hour.last_ms:
+                hour.last_ms = time
+                if tally.last_ms is None or time > tally.last_ms:
+                    tally.last_ms = time
+
+    def _noted_time(self, time: str | float | None) -> str:
+        """Remember *time*, and return something where it is one: this host's are numbers, and stay so."""
+        if isinstance(time, (int, float)) and not isinstance(time, bool):
+            told = ms_of_number(time, now_ms=self._now_ms)
+            self._findings.future_times += told.future
+            if told.ms is not None:
+                self._ms = told.ms
+                return "told"
+        return ""
+
+    def _clock(self, account: Account, time: str, turns: int, *, work: bool) -> None:
+        account.tally.saw(self._ms, work=work, assistant_turns=turns)
+
+    def _now(self) -> int | None:
+        return self._ms or None
 
     def torn(self, content: bytes, offset: int, reason: str) -> None:
         """Count a stretch of the file, beginning with *content*, of which no lines can be had."""
@@ -229,7 +315,8 @@ class DshParser(RecordParser[_Row, _Carried]):
             known_by = f"{called.callId}\0{row.time}" if called.callId and row.time is not None else None
         else:
             seq = row.seq if row.seq is not None else row.seq0
-            known_by = None if seq is None else f"{seq}\0{row.time if row.time is not None else row.time0}"
+            time = row.time if row.time is not None else row.time0
+            return b"" if seq is None else b"%b%d %d %b" % (_base_of(session), seq, int(time or 0), kind.encode("utf-8", "replace"))
         if not known_by:
             return b""
         if _is_replacement(row):
@@ -351,6 +438,12 @@ def _text_of(said: _Said) -> str:
     if isinstance(said.content, str):
         return said.content
     return "\n".join(block.text for block in said.content or [] if block.text)
+
+
+@functools.lru_cache(maxsize=8)
+def _base_of(session: str) -> bytes:
+    """Return what the keys of a session's rows begin with."""
+    return content_key(b"dsh", session.encode("utf-8", "surrogatepass"))
 
 
 def _is_replacement(row: _Row) -> bool:
