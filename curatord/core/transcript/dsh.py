@@ -316,7 +316,11 @@ class DshParser(RecordParser[_Row, _Carried]):
         else:
             seq = row.seq if row.seq is not None else row.seq0
             time = row.time if row.time is not None else row.time0
-            return b"" if seq is None else b"%b%d %d %b" % (_base_of(session), seq, int(time or 0), kind.encode("utf-8", "replace"))
+            return (
+                b""
+                if seq is None
+                else b"%b%d %d %b" % (_base_of(session), seq, int(time or 0), kind.encode("utf-8", "replace"))
+            )
         if not known_by:
             return b""
         if _is_replacement(row):
