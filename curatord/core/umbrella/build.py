@@ -151,8 +151,10 @@ def _dead(package: Packed, file: PackedFile) -> list[str]:
         path = is_relative(reference)
         if path is None:
             continue
-        where = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), path))
-        if where != "." and not where.startswith("..") and not package.holds(where) and not package.flat:
+        # By its place in the library: `../me/x` leads into the package too.
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(package.place(file.path)), path))
+        own = place.startswith(f"{package.key.rel}/")
+        if own and not package.flat and not package.holds(place.removeprefix(f"{package.key.rel}/")):
             found.append(reference.raw)
     return found
 

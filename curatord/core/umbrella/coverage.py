@@ -21,7 +21,7 @@ from curatord.core.values import SkillKey
 
 __all__ = ["Coverage", "Found", "coverage"]
 
-_HASHES = re.compile(r" {0,3}#{1,6}(?=[ \t])[ \t]*")
+_HASHES = re.compile(r" {0,3}#{1,6}(?=[ \t]|\Z)[ \t]*")
 MISSING_SHOWN = 20
 
 
