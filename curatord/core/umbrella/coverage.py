@@ -119,7 +119,13 @@ def _plain(line: str) -> str:
 
 
 def _block(lines: Sequence[str]) -> str:
-    return "\n".join(line.rstrip() for line in lines)
+    """Return a code block for comparing: without blanks at the ends of its lines, and without blank lines at its end."""
+    rows = [line.rstrip() for line in lines]
+    while rows and not rows[-1]:
+        rows.pop()
+    while len(rows) > 2 and not rows[-2]:
+        del rows[-2]
+    return "\n".join(rows)
 
 
 def _member(
@@ -173,13 +179,7 @@ def _is_fence(line: str) -> bool:
 
 def _closed(lines: Sequence[str]) -> str:
     """Return a block; one that was left open at the end of its text is closed, as folding closes it."""
-    found = structure(list(lines))
-    body = list(lines)
-    if found.closes:
-        while body and not body[-1].strip():
-            body.pop()
-        body += found.closes
-    return _block(body)
+    return _block([*lines, *structure(list(lines)).closes])
 
 
 def _followed(lines: Sequence[str], edits: Mapping[int, Sequence[Edit]]) -> list[str]:
