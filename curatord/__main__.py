@@ -1,4 +1,4 @@
-"""`python -m curatord`."""
+"""`python -m curatord`, and the command `curatord`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import sys
 
 def main() -> int:
     """Return the exit code of the command line; modules are imported late, since `--version` should be quick."""
-    from curatord import __version__
-
     if sys.argv[1:] == ["--version"]:
+        from curatord import __version__
+
         sys.stdout.write(f"curatord {__version__}\n")
         return 0
-    sys.stderr.write("curatord: no command is built yet\n")
-    return 2
+    if sys.platform != "win32" and sys.getfilesystemencoding() != "utf-8":
+        # `LC_ALL=C` without Python's UTF-8 mode: names of files could be neither opened nor shown (bugs B077). The mode
+        # can only be chosen at the interpreter's start, so it is started once more as it was, with that option.
+        import os
+
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - our own, as it was
+    from curatord.cli.main import main as run
+
+    return run()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Held for one action: the claim `skills/.locks/curator-run` (so that its own cura
 goes through `mutate` like everything else.
 
 The claim is a file that is created exclusively and holds a process id; Hermes takes over one that is older than an
-hour. A kill would therefore lock us out of the library for an hour, so the inode of our claim is noted in the state
+hour. A kill would therefore lock us out of the library for an hour, so the identity of our claim is noted in the state
 folder first: whoever holds the work lock knows that a claim noted there belongs to a process that is no more.
 """
 
@@ -17,11 +17,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, exists_at, open_dir
 from curatord.adapters.lock import locked_file
+from curatord.core.cheap import dataclass, field
 from curatord.errors import BusyError
 
 __all__ = ["HermesLocks"]
@@ -67,11 +67,12 @@ class HermesLocks:
             try:
                 yield
             finally:
-                self.disk.hook("unclaim")
-                with suppress(FileNotFoundError):
+                # One that cannot be given back now stays noted, and is taken over by whoever holds the work lock next.
+                with suppress(OSError):
+                    self.disk.hook("unclaim")
                     os.unlink(CLAIM, dir_fd=locks)
-                note.unlink(missing_ok=True)
-                self.disk.hook("unclaim.done")
+                    note.unlink(missing_ok=True)
+                    self.disk.hook("unclaim.done")
 
     def _make_claim(self, locks: int, note: Path, shown: str) -> None:
         self._drop_dead(locks, note, shown)
@@ -85,7 +86,7 @@ class HermesLocks:
             found = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        note.write_text(f"{found.st_dev}:{found.st_ino}", encoding="ascii")
+        note.write_text(_identity(found), encoding="ascii")
         self.disk.hook("claim.noted")
         try:
             os.link(temporary, CLAIM, src_dir_fd=locks, dst_dir_fd=locks, follow_symlinks=False)
@@ -104,7 +105,7 @@ class HermesLocks:
                 found = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
-            note.write_text(f"{found.st_dev}:{found.st_ino}", encoding="ascii")
+            note.write_text(_identity(found), encoding="ascii")
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=locks)
@@ -116,7 +117,7 @@ class HermesLocks:
         if found is None:
             return
         try:
-            ours = note.read_text(encoding="ascii") == f"{found.st_dev}:{found.st_ino}"
+            ours = note.read_text(encoding="ascii") == _identity(found)
         except (OSError, ValueError):
             ours = False
         if not ours and time.time() - found.st_mtime <= CLAIM_STALE_S:
@@ -137,3 +138,8 @@ class HermesLocks:
             holder=holder,
             hint=f"try again when it is done; it holds {shown}",
         )
+
+
+def _identity(found: os.stat_result) -> str:
+    """Return what tells a claim of ours from a later one that got the same inode."""
+    return f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}"

@@ -8,11 +8,12 @@ named by their content, written once, and verified each time they are read.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, open_dir
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import JournalEntry, entry_from_json, entry_to_json
 from curatord.core.values import ActionId, BlobId
 from curatord.errors import StateCorruptError, StateError
@@ -66,11 +67,23 @@ class JournalDir:
             raise StateCorruptError(f"{path} is damaged", hint="this cannot be undone")
         return data
 
+    def drop(self, unused: Callable[[str], bool]) -> int:
+        """Remove the blobs of which *unused* says so, by name; return how many."""
+        count = 0
+        for path in sorted((self.state_dir / "blobs").glob("*/[!.]*")):
+            if unused(path.name):
+                path.unlink()
+                count += 1
+        return count
+
     def write_intent(self, entry: JournalEntry) -> None:
         """Write down what is about to be done, synced."""
         folder = self.state_dir / "journal"
+        path = folder / f"{entry.action_id}.json"
+        if path.exists():
+            raise StateError(f"an unfinished action has the id {entry.action_id} already", hint=f"look at {path}")
         self._make(folder)
-        self.disk.put(folder / f"{entry.action_id}.json", entry_to_json(entry))
+        self.disk.put(path, entry_to_json(entry))
 
     def remove_intent(self, action_id: ActionId) -> None:
         """Forget an intent whose action is whole or never was; one that is gone already is fine."""
@@ -93,18 +106,17 @@ class JournalDir:
                 broken.append(BrokenIntent(path=path, error=str(error)))
         return (*sorted(entries, key=lambda entry: (entry.at, entry.action_id)), *broken)
 
+    def tidy(self) -> None:
+        """Remove the temporary files that a kill left in the state folder; the caller holds the work lock."""
+        for pattern in (".decisions.json.tmp", "journal/.*.tmp", "blobs/*/.*.tmp"):
+            for path in self.state_dir.glob(pattern):
+                path.unlink(missing_ok=True)
+
     def _make(self, folder: Path) -> None:
         """Make *folder* and those above it within the state folder; their names are synced."""
         if folder.is_dir():
             return
-        try:
-            if folder.parent != self.state_dir:
-                self._make(folder.parent)
-            with open_dir(str(folder.parent)) as above:
-                self.disk.make_dir(above, folder.name, 0o700)
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise StateError(
-                f"cannot make {folder}: {error.strerror}", hint="look at the state folder's permissions and free space"
-            ) from error
+        if folder.parent != self.state_dir:
+            self._make(folder.parent)
+        with suppress(FileExistsError), open_dir(str(folder.parent)) as above:
+            self.disk.make_dir(above, folder.name, 0o700)

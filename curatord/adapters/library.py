@@ -12,11 +12,12 @@ import os
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
-from curatord.adapters.library_scan import Find, Package, scan_library
+from curatord.adapters.hermes_home import HermesHome
+from curatord.adapters.installers import read_installed
+from curatord.adapters.library_scan import Find, Package, is_flat_name, scan_library
 from curatord.adapters.package import (
     ATTEMPTS,
     MAX_ENTRY_BYTES,
@@ -29,9 +30,9 @@ from curatord.adapters.package import (
     read_content,
     survey,
 )
-from curatord.core.agent_skills import Layout
+from curatord.core.cheap import replace
 from curatord.core.fingerprint import IGNORED_FOLDERS, PackageEntry
-from curatord.core.header import Fault
+from curatord.core.hermes_files import HermesFacts
 from curatord.core.layout import archive_of, archived_name, detect_layout
 from curatord.core.library import (
     NO_CONTENT,
@@ -42,8 +43,9 @@ from curatord.core.library import (
     Skill,
     SkillContent,
 )
+from curatord.core.names import SKILL_FILE, Layout, names_agree
+from curatord.core.ownership import LibraryView, ownership_facts
 from curatord.core.settings import LibrarySettings
-from curatord.core.skill import SKILL_FILE, names_agree, parse_skill
 from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName
 from curatord.errors import InputError
 from curatord.ports.library import PackageCache
@@ -83,29 +85,47 @@ class DiskLibrary:
     Args:
         settings: Its part of the configuration; paths are absolute.
         cache: Kept readings; what is there is trusted as long as the files' signatures are the same.
-        external_dirs: Further folders that are never curatord's, as the host's own configuration names them.
     """
 
-    def __init__(self, settings: LibrarySettings, cache: PackageCache, *, external_dirs: Sequence[str] = ()) -> None:
+    def __init__(self, settings: LibrarySettings, cache: PackageCache) -> None:
         self._settings = settings
         self._cache = cache
-        self._external = [
-            *((path, "an external folder (configuration)") for path in settings.external_dirs),
-            *((path, "an external folder (the host's own configuration)") for path in external_dirs),
-        ]
+
+    def look(self, *, observed: Sequence[str] = ()) -> LibraryView:
+        """Return what is there now and what bears on whose it is; whatever is wrong is in there."""
+        root = self._settings.path.rstrip("/") or "/"
+        try:
+            names, layout = _look_at_root(self._settings, root)
+            hermes = HermesHome(root).read() if layout == "hermes" else None
+            snapshot = self._snapshot(root, layout, names, hermes)
+        except OSError as error:
+            hermes, snapshot = None, self._unreadable(LibraryName(self._settings.name), root, error)
+        installed = read_installed(root)
+        facts = ownership_facts(
+            snapshot,
+            hermes,
+            installed=installed.names,
+            unjudged=installed.unjudged,
+            observed=observed,
+            plugin=installed.plugin,
+        )
+        return LibraryView(snapshot=snapshot, facts=facts, hermes=hermes)
 
     def read(self) -> LibrarySnapshot:
-        """Return what is there now; whatever is wrong with it is in the snapshot."""
+        """Return the snapshot of a look."""
+        return self.look().snapshot
+
+    def _snapshot(
+        self, root: str, layout: Layout, names: frozenset[str], hermes: HermesFacts | None
+    ) -> LibrarySnapshot:
         settings = self._settings
-        root = settings.path.rstrip("/") or "/"
         name = LibraryName(settings.name)
-        try:
-            names, layout = _look_at_root(settings, root)
-            archive = archive_of(settings, layout)
-            kept = self._cache.load(settings.name)
-            find = scan_library(root, layout, skipped=[archive], external=self._external, kept=kept)
-        except OSError as error:
-            return self._unreadable(name, root, error)
+        archive = archive_of(settings, layout)
+        external = [(path, "an external folder (configuration)") for path in settings.external_dirs]
+        if hermes is not None:
+            external += [(path, "an external folder (Hermes' config.yaml)") for path in hermes.config.external_dirs]
+        kept = self._cache.load(settings.name)
+        find = scan_library(root, layout, skipped=[archive], external=external, kept=kept)
         skills, reread, new = self._skills(name, layout, find)
         gone = [place for place in kept if place not in find.packages]
         if new or gone:
@@ -113,16 +133,8 @@ class DiskLibrary:
         archived, archive_notes = _archived(archive)
         problems = [
             *_root_problems(name, root, names),
-            *(
-                LibraryProblem(
-                    library=name, code="unlisted", severity="note", words=f"{printable(rel) or '.'}: {words}"
-                )
-                for rel, words in find.unlisted
-            ),
-            *(
-                LibraryProblem(library=name, code="odd-entry", severity="note", words=f"{printable(rel)}: {words}")
-                for rel, words in (*find.notes, *archive_notes)
-            ),
+            *(_note(name, "unlisted", rel, words) for rel, words in find.unlisted),
+            *(_note(name, "odd-entry", rel, words) for rel, words in (*find.notes, *archive_notes)),
         ]
         return LibrarySnapshot(
             library=name,
@@ -238,8 +250,7 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         words = f"its header spells it `{content.header_name}`"
         problems = (*problems, Problem(code="name-spelling", words=words))
     if layout == "hermes" and broken is None:
-        # Hermes lists the inner one by itself, so to move the outer one would take a skill away that nobody decided on.
-        broken = next((problem.words for problem in problems if problem.code == "nested-skill"), None)
+        broken = _broken_for_hermes(rel.rpartition("/")[2], content)
     external = package.external
     if external is None and layout == "hermes" and rel.startswith("_org/"):
         external = "an organisation's mirror"
@@ -253,11 +264,19 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         content=content,
         broken=broken,
         problems=problems,
-        link_target=package.link_target,
+        link_target=None if package.link_target is None else printable(package.link_target),
         external=external,
         foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
-        also_at=tuple(package.also_at),
+        also_at=tuple(printable(path) for path in package.also_at),
     )
+
+
+def _broken_for_hermes(name: str, content: SkillContent) -> str | None:
+    """Return why Hermes' own tools would take the skill for another, or for more than one."""
+    if content.line_name is not None and names_agree(name, content.line_name) == "other":
+        return f"Hermes takes `{content.line_name}` for its name, from the first line with `name:`"
+    # Hermes lists the inner one by itself, so to move the outer one would take a skill away that nobody decided on.
+    return next((problem.words for problem in content.problems if problem.code == "nested-skill"), None)
 
 
 def _foreign_vcs(name: str | None) -> str | None:
@@ -346,14 +365,16 @@ def _is_category(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_description(entry: os.DirEntry[str]) -> bool:
-    if not entry.name.endswith(".md") or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
+    if not is_flat_name(entry.name) or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
         return False
     try:
         data = read_beneath(entry.path.rpartition("/")[0], entry.name, limit=PEEK_BYTES)
     except InputError:
         return False
+    from curatord.core.skill import SkillText, parse_skill  # an unchanged library needs no parser
+
     skill = parse_skill(data)
-    return not isinstance(skill, Fault) and bool(skill.description)
+    return isinstance(skill, SkillText) and bool(skill.description)
 
 
 def _root_problems(library: LibraryName, root: str, names: frozenset[str]) -> Iterator[LibraryProblem]:
@@ -375,6 +396,10 @@ def _root_problems(library: LibraryName, root: str, names: frozenset[str]) -> It
             hint="it is read and reported, nothing in it is changed; give curatord's user the right to write, or "
             "say `manage: none`",
         )
+
+
+def _note(library: LibraryName, code: str, rel: str, words: str) -> LibraryProblem:
+    return LibraryProblem(library=library, code=code, severity="note", words=f"{printable(rel) or '.'}: {words}")
 
 
 def _archived(archive: str) -> tuple[tuple[ArchivedPackage, ...], list[tuple[str, str]]]:

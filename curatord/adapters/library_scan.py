@@ -18,15 +18,14 @@ import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.package import is_unchanged, printable, vcs_name
-from curatord.core.agent_skills import Layout
+from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import IGNORED_FOLDERS
-from curatord.core.skill import SKILL_FILE
+from curatord.core.names import SKILL_FILE, Layout
 
-__all__ = ["Find", "Package", "scan_library"]
+__all__ = ["Find", "Package", "is_flat_name", "scan_library"]
 
 MAX_DEPTH = 8
 MAX_FOLDERS = 200_000
@@ -160,7 +159,7 @@ def _walk_folder(
             walk.links.append((prefix + name, f"{shown}/{name}", real))
         elif entry.is_dir(follow_symlinks=False):
             folders.append(entry)
-        elif walk.layout == "flat" and depth == 0 and name.endswith(".md"):
+        elif walk.layout == "flat" and depth == 0 and is_flat_name(name):
             _add_flat(walk, name, f"{shown}/{name}", entry.path)
     for entry in folders:
         name = entry.name
@@ -226,6 +225,11 @@ def _add_unreadable(walk: _Walk, rel: str, shown: str, real: str, error: OSError
     )
 
 
+def is_flat_name(name: str) -> bool:
+    """Return whether a file called *name* at the root may be a flat skill; what describes a folder is none."""
+    return name.endswith(".md") and name.lower() not in ("skill.md", "description.md")
+
+
 def _add_flat(walk: _Walk, name: str, shown: str, real: str, *, link_target: str | None = None) -> None:
     """Note a `<name>.md`; whether it is a skill is known only when it was read."""
     kept = walk.kept.get(name)
@@ -277,7 +281,7 @@ def _follow_links(walk: _Walk) -> None:
             continue
         if stat.S_ISDIR(status.st_mode):
             added = _behind_link(walk, rel, shown, target)
-        elif walk.layout == "flat" and "/" not in rel and rel.endswith(".md") and stat.S_ISREG(status.st_mode):
+        elif walk.layout == "flat" and "/" not in rel and is_flat_name(rel) and stat.S_ISREG(status.st_mode):
             _add_flat(walk, rel, shown, target, link_target=target)
             added = [walk.find.packages[rel]]
         else:

@@ -9,7 +9,7 @@ endpoint), and tries again after errors that pass:
   sooner than `Retry-After` says and not at all when that is beyond 15 minutes. Permanent ones are not tried again.
 - An answer counts only with its terminal marker. `length` is a cut reply, whatever the text looks like.
 - A server that read far fewer tokens than were sent has cut the prompt, and its answer is not used.
-- The key is read at each call, lives in a `Secret` and is scrubbed from whatever the server says.
+- The key is read at each call, lives in a `Secret`, and is taken out of whatever the server says.
 
 Not streamed: one JSON document is either whole or not, and its marker is in it. The price is that a server of this
 machine is silent while it thinks; the default silence is longer there. The backoff is our own twenty lines:
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from hashlib import sha256
 from json import dumps
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ import structlog
 from curatord.adapters.model_dialect import Answer, Dialect
 from curatord.adapters.model_transport import KeyHeader, ModelTransport, Response
 from curatord.core.budget import estimate_tokens, least_tokens, price_of
+from curatord.core.cheap import replace
 from curatord.core.endpoint import Api, Endpoint, Identity, Secret, Timeouts
 from curatord.core.endpoint_memory import Takes
 from curatord.core.faults import classify, retry_after
@@ -240,7 +240,7 @@ class _Call:
         response = self._send(dumps(body, ensure_ascii=False).encode())
         self.bill = replace(self.bill, requests=self.bill.requests + 1)
         if isinstance(response, Fault):
-            return self._safe(response), ""
+            return response, ""
         now = self.model.clock.now()
         if response.status != 200 or (isinstance(response.body, Mapping) and response.body.get("error")):
             fault = classify(
@@ -256,7 +256,7 @@ class _Call:
                 fault = replace(
                     fault, message=f"status {fault.status} from {self.endpoint.url} to {place}, not followed"
                 )
-            return self._safe(fault), dumps(response.body)[:8_000]
+            return fault, dumps(response.body)[:8_000]
         answer = self.dialect.read(response.body) if isinstance(response.body, Mapping) else None
         if answer is None:
             told = self.dialect.usage(response.body) if isinstance(response.body, Mapping) else None
@@ -266,7 +266,7 @@ class _Call:
             shown = response.body if isinstance(response.body, str) else dumps(response.body)
             what = "a JSON object without an answer" if response.is_json else "no JSON"
             start = redact(" ".join(shown[:200].split()))
-            return self._safe(Fault(kind=FaultKind.BAD_REPLY, status=200, message=f"{what}: {start}")), ""
+            return Fault(kind=FaultKind.BAD_REPLY, status=200, message=f"{what}: {start}"), ""
         return self._judge(answer, limit, response.headers)
 
     def _judge(self, answer: Answer, limit: int, headers: Mapping[str, str]) -> Reply | tuple[Fault, str]:
@@ -280,7 +280,7 @@ class _Call:
         usd = price_of(usage, self.endpoint.price)
         cost = told if usd is None else usd
         self._book(usage, cost)
-        text = self.key.scrub(answer.text) if self.key else answer.text
+        text = answer.text
         if answer.finish is None:
             return Fault(
                 kind=FaultKind.BAD_REPLY, status=200, message="the answer came without its terminal marker"
@@ -312,12 +312,6 @@ class _Call:
 
     def _unusable(self, kind: FaultKind, why: str, text: str) -> ReplyError:
         return ReplyError(Fault(kind=kind, message=why, status=200), text=text, bill=self.bill, hint=_hint(kind))
-
-    def _safe(self, fault: Fault) -> Fault:
-        """Return *fault* without the key in its words; servers echo it."""
-        if self.key is None:
-            return fault
-        return replace(fault, message=self.key.scrub(fault.message), words=self.key.scrub(fault.words))
 
     def _send(self, content: bytes) -> Response | Fault:
         """Return the response to one POST, or the fault of the network."""

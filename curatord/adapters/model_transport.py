@@ -18,11 +18,11 @@ import ssl
 import threading
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from json import loads
 from typing import TYPE_CHECKING, Any
 
 from curatord import __version__
+from curatord.core.cheap import dataclass
 from curatord.core.endpoint import Secret, Timeouts
 from curatord.core.model import Fault, FaultKind
 from curatord.core.redact import redact
@@ -120,7 +120,11 @@ class ModelTransport:
                 ) as response,
             ):
                 raw = _read(response)
-                return raw if isinstance(raw, Fault) else _decode(response.status_code, dict(response.headers), raw)
+                if isinstance(raw, Fault):
+                    return raw
+                if key is not None:  # servers echo it, most of all when they refuse it
+                    raw = key.key.scrub_bytes(raw)
+                return _decode(response.status_code, dict(response.headers), raw)
         except httpx.ConnectTimeout:
             fault = Fault(kind=FaultKind.NETWORK, message=f"no connection to {url} within {bounds.connect:.0f} s")
         except httpx.TimeoutException:

@@ -12,15 +12,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
+from curatord.core.cheap import dataclass
 from curatord.core.header import Fault, Header, HeaderValue
+from curatord.core.names import Layout
 from curatord.core.skill import SkillText, parse_skill
 
 __all__ = ["MAX_DESCRIPTION", "MAX_NAME", "Layout", "Violation", "violations"]
-
-Layout: TypeAlias = Literal["agent-skills", "hermes", "flat"]
 
 MAX_NAME = 64
 MAX_DESCRIPTION = 1024

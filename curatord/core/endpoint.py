@@ -8,16 +8,26 @@ and `doctor` shows its result.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.settings import KeyRef, LlmEndpoint, LlmPrice, LlmSettings
 from curatord.errors import ConfigError
 
-__all__ = ["Api", "Endpoint", "Identity", "Secret", "Timeouts", "is_loopback", "normal_url", "workers"]
+__all__ = [
+    "Api",
+    "Endpoint",
+    "Identity",
+    "Secret",
+    "Timeouts",
+    "endpoint_notes",
+    "is_loopback",
+    "normal_url",
+    "workers",
+]
 
 Api = Literal["openai-chat", "anthropic-messages"]
 
@@ -101,6 +111,10 @@ class Secret:
     def scrub(self, text: str) -> str:
         """Return *text* without the key in it, whoever echoed it (servers do, in their error messages)."""
         return text.replace(self._text, "[redacted:api-key]") if len(self._text) >= 4 else text
+
+    def scrub_bytes(self, raw: bytes) -> bytes:
+        """Return *raw* without the key in it."""
+        return raw.replace(self._text.encode(), b"[redacted:api-key]") if len(self._text) >= 4 else raw
 
     def __repr__(self) -> str:
         return "Secret(…)"
@@ -201,6 +215,20 @@ class Endpoint:
         """The bounds in time of one exchange."""
         idle = (self.timeout or (LOOPBACK_TIMEOUT if self.loopback else REMOTE_TIMEOUT)).total_seconds()
         return Timeouts(connect=min(CONNECT_TIMEOUT.total_seconds(), idle), idle=idle, whole=idle * WHOLE_FACTOR)
+
+
+def endpoint_notes(endpoint: Endpoint, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """
+    Return what `doctor` should say about *endpoint*: nothing wrong, but better known. *environment*: of the process.
+    """
+    notes = []
+    if endpoint.url.startswith("http:") and not endpoint.loopback:
+        what = "transcripts and the key" if endpoint.api_key else "transcripts"
+        notes.append(f"{what} go unencrypted to {urlsplit(endpoint.url).hostname}: the URL begins with http:")
+    proxies = sorted(n for n, v in environment.items() if v and n.lower() in {"https_proxy", "http_proxy", "all_proxy"})
+    if proxies and not endpoint.loopback and endpoint.proxy is None:
+        notes.append(f"{', '.join(proxies)} of the environment is not used")
+    return tuple(notes)
 
 
 def workers(settings: LlmSettings) -> int:

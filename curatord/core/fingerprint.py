@@ -16,12 +16,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.values import Fingerprint
 
-__all__ = ["IGNORED_FILES", "IGNORED_FOLDERS", "PackageEntry", "file_entry", "fingerprint", "is_ignored", "link_entry"]
+__all__ = [
+    "IGNORED_FILES",
+    "IGNORED_FOLDERS",
+    "PackageEntry",
+    "ReadFile",
+    "file_entry",
+    "fingerprint",
+    "is_ignored",
+    "link_entry",
+]
 
 IGNORED_FOLDERS = frozenset(
     {
@@ -50,6 +59,15 @@ class PackageEntry:
     executable: bool
     digest: str
     size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """One file or link with what was kept of it: *data* of Markdown files, *link_target* of links."""
+
+    entry: PackageEntry
+    data: bytes | None
+    link_target: str | None
 
 
 def is_ignored(rel: str, *, link: bool = False) -> bool:

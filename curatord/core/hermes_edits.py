@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import EditItem, FieldEdit, SetLine, Sighting
 from curatord.core.values import SkillKey
 from curatord.errors import InputError, OwnershipError
@@ -29,6 +29,7 @@ __all__ = [
     "edit_item",
     "field_edits",
     "job_changes",
+    "paused_state",
     "see_item",
     "see_line",
     "set_line",
@@ -152,6 +153,21 @@ def see_item(data: bytes | None, step: EditItem) -> Sighting:
     return Sighting(what="other", found=found)
 
 
+def paused_state(data: bytes | None) -> bytes | None:
+    """
+    Return the text of `.curator_state` with Hermes' own curator paused, or None where it is paused already.
+
+    Raises:
+        InputError: It cannot be read, so it is left as it is.
+    """
+    document = {} if data is None else _parse(data, ".curator_state", InputError)
+    if not isinstance(document, dict):
+        raise InputError(".curator_state holds no object", hint="mend it or move it away; nothing was changed")
+    if document.get("paused") is True:
+        return None
+    return _dump(_in_order({**document, "paused": True}, document), _style_of(data))
+
+
 def set_line(data: bytes | None, step: SetLine) -> bytes | None:
     """Return the list *data* with the line of *step* in or out; comments and order stay."""
     lines = (data or b"").decode("utf-8", "surrogateescape").splitlines(keepends=True)
@@ -264,7 +280,9 @@ def _jobs(data: bytes | None) -> tuple[list[dict[str, Any]], Any]:
 def _parse(data: bytes, name: str, kind: type[InputError]) -> Any:
     try:
         document = json.loads(data.removeprefix(BOM).decode("utf-8"))
-        _dump(document, _Style())  # what could not be written back is not to be edited: NaN, 1e999, lone surrogates
+        # What could not be written back is not to be edited: NaN, 1e999, lone surrogates. (Without an indent, since
+        # that way the encoder is the quick one.)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise kind(
             f"{name} cannot be read: {error}",

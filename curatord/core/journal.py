@@ -32,12 +32,12 @@ half done. It is not: the edit is kept and the human is asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NewType, TypeAlias, assert_never
 
 import msgspec
 
+from curatord.core.cheap import dataclass
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, BlobId, Fingerprint, LibraryName, RelPath, RunId, SkillKey, State
 
@@ -76,10 +76,20 @@ Seal = NewType("Seal", str)  # lower-case hex of SHA-256 over a whole tree: path
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """A path below a root that was given by the configuration; no part of *path* may be a link when it is used."""
+    """
+    A path below a root that was given by the configuration; no part of *path* may be a link when it is used.
+
+    Raises:
+        ValueError: *root* is not absolute, or *path* might lead out of it.
+    """
 
     root: str
     path: RelPath
+
+    def __post_init__(self) -> None:
+        parts = self.path.split("/")
+        if not self.root.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in self.path:
+            raise ValueError(f"not a place below a root: {self.root!r}, {self.path!r}")
 
     def __str__(self) -> str:
         return f"{self.root}/{self.path}"
@@ -245,12 +255,13 @@ class Sighting:
     What a look at a step's places told.
 
     Attributes:
-        what: `before` or `after` the step; `edited`: surely not done, but what it starts from is another content now;
-            `other`: neither, nobody can tell; `unreadable`: could not look.
+        what: `before` or `after` the step; `half`: a package stands whole at both ends of a move across file systems,
+            so it may be finished or taken back; `edited`: surely not done, but what it starts from is another content
+            now; `other`: neither, nobody can tell; `unreadable`: could not look.
         found: In words, for whoever has to settle it.
     """
 
-    what: Literal["before", "after", "edited", "other", "unreadable"]
+    what: Literal["before", "after", "half", "edited", "other", "unreadable"]
     found: str = ""
 
 
@@ -304,9 +315,13 @@ def resolve(entry: JournalEntry, seen: Sequence[Sighting], *, may_go_on: bool = 
         if sighting.what == "unreadable":
             return Conflict(where=describe(step), expected="to be looked at", found=sighting.found)
     # A folder that is there proves nothing: it may have been there before; nor does one that is not there any more.
-    done = [step for step, sighting in pairs if sighting.what == "after" and not isinstance(step, MakeDir | RemoveDir)]
+    done = [
+        step
+        for step, sighting in pairs
+        if sighting.what in ("after", "half") and not isinstance(step, MakeDir | RemoveDir)
+    ]
     # A folder that is not empty yet looks as if it were to stay; whether it may go is only known in its turn.
-    open_ = [step for step, sighting in pairs if sighting.what == "before" or isinstance(step, RemoveDir)]
+    open_ = [step for step, sighting in pairs if sighting.what in ("before", "half") or isinstance(step, RemoveDir)]
     for step, sighting in pairs:
         if sighting.what == "other":
             return Conflict(where=describe(step), expected="the state before or after this step", found=sighting.found)
@@ -317,7 +332,7 @@ def resolve(entry: JournalEntry, seen: Sequence[Sighting], *, may_go_on: bool = 
         return Undo(steps=inverse(made), why="nothing had been done yet")
     edited = next((sighting for _, sighting in pairs if sighting.what == "edited"), None)
     if edited is not None or not may_go_on:
-        undone = [step for step, sighting in pairs if sighting.what == "after"]
+        undone = [step for step, sighting in pairs if sighting.what in ("after", "half")]
         return Undo(steps=inverse(undone), why=why_not if edited is None else edited.found)
     return Redo(steps=tuple(open_))
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from curatord.core.agent_skills import Layout
+from curatord.core.names import Layout
 from curatord.core.settings import HostName, LibrarySettings
 
 __all__ = ["HERMES_MARKERS", "archive_of", "archived_name", "detect_layout", "host_of_path"]

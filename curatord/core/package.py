@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from curatord.core.fingerprint import PackageEntry, fingerprint
+from curatord.core.fingerprint import ReadFile, fingerprint
 from curatord.core.header import Fault
 from curatord.core.library import OutwardLink, Problem, SkillContent
 from curatord.core.markdown import BodyFacts, Link, read_body
-from curatord.core.skill import SKILL_FILE, SkillText, parse_skill
+from curatord.core.names import SKILL_FILE
+from curatord.core.skill import SkillText, parse_skill
 
 __all__ = ["ReadFile", "describe"]
 
@@ -20,19 +21,11 @@ MAX_OUTWARD = 200
 
 # Where a SKILL.md is a sample or a template of the package, not a skill (Hermes' own list, and `examples`).
 _SUPPORT_FOLDERS = frozenset({"references", "templates", "assets", "scripts", "examples"})
+_LINE_NAME = re.compile(r"^[ \t]*name:[ \t]*([^\r\n]*)", re.MULTILINE)
 _MARKERS = {
     ".clawhub/origin.json": "installed from ClawHub (`.clawhub/origin.json` in the package)",
     ".claude-plugin/plugin.json": "part of a plugin (`.claude-plugin/plugin.json` in the package)",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadFile:
-    """One file or link with what was kept of it: *data* of Markdown files, *link_target* of links."""
-
-    entry: PackageEntry
-    data: bytes | None
-    link_target: str | None
 
 
 def describe(
@@ -76,6 +69,7 @@ def describe(
     return SkillContent(
         entry_file=entry_file,
         header_name=text.name if text else None,
+        line_name=_line_name(entry.data) if entry is not None and entry.data is not None else None,
         description=text.description if text else "",
         when_to_use=text.when_to_use if text else "",
         broken=broken,
@@ -86,7 +80,7 @@ def describe(
         description_tokens=text.description_tokens if text else 0,
         body_tokens=text.body_tokens if text else 0,
         headings=tuple(heading.title[:MAX_HEADING_CHARS] for heading in facts.headings[:MAX_HEADINGS]),
-        outward=tuple(_outward(files, entry_file, text, facts, flat=flat))[:MAX_OUTWARD],
+        outward=tuple(sorted(_outward(files, entry_file, text, facts, flat=flat), key=_is_likely_noise)[:MAX_OUTWARD]),
         problems=tuple(problems),
         installed_by=next((words for rel, words in _MARKERS.items() if rel in by_rel), None),
         own_vcs=own_vcs,
@@ -103,6 +97,12 @@ def _parse(entry: ReadFile | None) -> SkillText | str:
         return f"{entry.entry.rel} is {entry.entry.size} bytes: too large to be read"
     skill = parse_skill(entry.data)
     return f"{entry.entry.rel}, {skill}" if isinstance(skill, Fault) else skill
+
+
+def _line_name(data: bytes) -> str | None:
+    """Return what Hermes' own tools take for the name (hermes-agent, usage records and archive, autumn 2026)."""
+    found = _LINE_NAME.search(data[:16_384].decode("utf-8-sig", "ignore")[:4000])
+    return found[1].strip().strip("\"'") or None if found else None
 
 
 def _text_problems(text: SkillText) -> Iterator[Problem]:
@@ -171,13 +171,19 @@ def _outward(
             yield from _leaving(read_body(body).links, file.entry.rel, 0, seen, flat=flat)
 
 
+def _is_likely_noise(link: OutwardLink) -> bool:
+    """Return whether *link* should be the first to go where there are too many: absolute paths in prose and code."""
+    return link.kind in ("path", "code") and link.target.startswith(("/", "~"))
+
+
 def _leaving(links: Sequence[Link], file: str, first_line: int, seen: set[str], *, flat: bool) -> Iterator[OutwardLink]:
     folder = posixpath.dirname(file)
     for link in links:
         target = link.target
         if link.kind != "wiki" and not target.startswith(("/", "~")):
             target = posixpath.normpath(posixpath.join(folder, target))
-            if not flat and not target.startswith("../"):
+            # Beside a flat skill lie others, but `and/or` in its prose is no path.
+            if not target.startswith("../") and not (flat and (link.kind == "link" or target.endswith(".md"))):
                 continue
         if target not in seen:
             seen.add(target)

@@ -9,12 +9,13 @@ nobody looked. `to_json` is the file for scripts, `to_report` says the same to a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.inert import in_markdown, one_line
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
+from curatord.core.words import iso
 
 __all__ = [
     "SCHEMA",
@@ -29,7 +30,6 @@ __all__ = [
     "SkippedRow",
     "TransitionRow",
     "days",
-    "iso",
     "summary_of",
     "to_json",
     "to_report",
@@ -37,14 +37,6 @@ __all__ = [
 
 SCHEMA = 1
 ROWS_SHOWN = 50  # of each list in REPORT.md; run.json always has all
-
-
-def iso(at: datetime | None) -> str | None:
-    """Return *at* as ISO 8601 in UTC with milliseconds and `Z`, or None for None."""
-    if at is None:
-        return None
-    require_aware("at", at)
-    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
 def days(period: timedelta) -> float:

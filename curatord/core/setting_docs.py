@@ -69,7 +69,7 @@ SETTING_DOCS: dict[str, str] = {
     "llm.primary.model": "its name there",
     "llm.primary.api": "openai-chat | anthropic-messages",
     "llm.primary.api_key": "{env: NAME}, {file: PATH} or {credential: NAME}; a literal key is refused",
-    "llm.primary.timeout": "for one reply",
+    "llm.primary.timeout": "longest silence of a reply; null: 10m for a server on this machine, 2m else",
     "llm.primary.context_tokens": "null: 8192 for a server on this machine, 128000 else",
     "llm.primary.max_output_tokens": "for one reply",
     "llm.primary.price": "US dollars per million tokens; null: what the server says, else unknown",

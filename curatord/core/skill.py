@@ -8,18 +8,14 @@ agrees with its folder is `names_agree`.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.header import Fault, Header, Lines, SplitText, render_value, split_text
 from curatord.core.markdown import BodyFacts, estimate_tokens, read_body
+from curatord.core.names import SKILL_FILE, names_agree
 
 __all__ = ["SKILL_FILE", "SkillText", "names_agree", "parse_skill", "render_skill"]
-
-SKILL_FILE = "SKILL.md"
 
 # One idea, three spellings: Claude Code, DSH, and what the specification's own style would make of it.
 _WHEN_KEYS = ("when_to_use", "whenToUse", "when-to-use")
@@ -77,18 +73,6 @@ def parse_skill(data: bytes) -> SkillText | Fault:
     )
 
 
-def names_agree(package: str, header_name: str | None) -> Literal["same", "spelling", "other"]:
-    """
-    Return how the header's name stands to the package's own name.
-
-    `same` also where the header has none; `spelling` where they differ only in case, blanks, `_`, `-` or Unicode form
-    (contract, section 6); `other` makes the skill a broken one, since hosts disagree on which counts (bugs B068).
-    """
-    if header_name is None or header_name == package:
-        return "same"
-    return "spelling" if _folded(package) == _folded(header_name) else "other"
-
-
 def render_skill(name: str, description: str, body: str, *, extra: Sequence[tuple[str, str]] = ()) -> bytes:
     """
     Return a new SKILL.md in UTF-8 with LF: header of *name*, *description* and *extra* pairs, blank line, *body*.
@@ -100,11 +84,6 @@ def render_skill(name: str, description: str, body: str, *, extra: Sequence[tupl
     header = "".join(f"{key}: {render_value(value)}\n" for key, value in pairs)
     text = body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     return f"---\n{header}---\n\n{text}\n".encode()
-
-
-def _folded(name: str) -> str:
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return re.sub(r"[\s_-]+", "-", folded).strip("-")
 
 
 def _not_text(header: Header, keys: Sequence[str]) -> Fault | None:

@@ -14,7 +14,7 @@ stand behind other neighbours count as new.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from curatord.core.cheap import dataclass
 
 __all__ = ["Facts", "Restart", "Resume", "Watermark", "resume"]
 
@@ -30,7 +30,8 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the file looks like now; *tail* is of the bytes before the watermark's offset, empty where it ends earlier."""
+    """What the file looks like now; *tail* is of the bytes before the watermark's offset, empty where it ends
+    earlier."""
 
     head: bytes
     tail: bytes

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.hermes_edits import Rename, field_edits, job_changes, usage_record
 from curatord.core.journal import (
     ArchiveChange,
@@ -54,10 +54,11 @@ from curatord.core.plan import (
     fold,
     targets,
 )
+from curatord.core.reach import Site
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, BlobId, RelPath, RunId, SkillKey, State
 from curatord.errors import InputError
-from curatord.ports.mutator import Mutator, Site
+from curatord.ports.mutator import Mutator
 
 __all__ = ["Draft", "NotNowError", "archive_name", "archived_source", "compile_action", "place_at"]
 

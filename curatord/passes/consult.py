@@ -23,11 +23,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from curatord.core.budget import Budget, Estimate, Spend, estimate_tokens, price_of
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.endpoint import Identity
 from curatord.core.endpoint_memory import Breaker
 from curatord.core.extract import Extracted
@@ -322,7 +322,7 @@ class Consultation:
         try:
             return self._take("fallback", self._fallback)
         except EndpointError as error:
-            self._give_up(error)
+            self._give_up("fallback", error)
             raise
 
     def _take(self, role: str, model: Model) -> _Seat:
@@ -330,13 +330,11 @@ class Consultation:
         breaker = None if self._bypass_breaker else breaker_of(self._memory, identity)
         now = self._clock.now()
         if breaker is not None and breaker.holds(now, identity.fingerprint):
+            since, until = (f"{when:%Y-%m-%d %H:%M} UTC" for when in (breaker.opened_at, breaker.until))
+            message = f"{breaker.kind.value} since {since}, not asked before {until} ({breaker.message})"
             raise EndpointError(
-                Fault(
-                    kind=FaultKind.BREAKER,
-                    message=f"{breaker.kind.value} since {breaker.opened_at:%Y-%m-%d %H:%M} UTC ({breaker.message})",
-                    until=breaker.until,
-                ),
-                hint=f"asked again at {breaker.until:%Y-%m-%d %H:%M} UTC, or once configuration or key change",
+                Fault(kind=FaultKind.BREAKER, message=message, until=breaker.until),
+                hint="a change of the configuration or key, and a run that a person starts, ask at once",
             )
         with self._lock:
             self._state.seat = identity
@@ -345,7 +343,7 @@ class Consultation:
     def _switch(self, error: EndpointError) -> bool:
         """Give the primary's seat to the fallback, if there is one; else give up. Return whether there is one."""
         if self._fallback is None:
-            self._give_up(error)
+            self._give_up("primary", error)
             return False
         with self._lock:
             if self._state.fallback_reason is None:
@@ -354,10 +352,12 @@ class Consultation:
                 self._state.errors.append({"role": "primary", "task": None, **error.fault.as_dict()})
         return True
 
-    def _give_up(self, error: EndpointError) -> None:
+    def _give_up(self, role: str, error: EndpointError) -> None:
+        """Ask nobody any more, because of what kept *role* from being asked at all."""
         with self._lock:
             if self._state.given_up is None:
                 self._state.given_up = error
+                self._state.errors.append({"role": role, "task": None, **error.fault.as_dict()})
 
     def _failed(self, seat: _Seat, request: Request, error: EndpointError, *, repair: bool) -> None:
         """Record that an endpoint failed, and decide who is asked next; raise where the question ends here."""
@@ -421,9 +421,9 @@ class Consultation:
             elapsed = self._clock.monotonic() - state.started
             out = state.budget.check(estimate, elapsed_s=elapsed)
             if out is not None:
-                state.errors.append(
-                    {"role": None, "task": None, "kind": "budget", "limit": out.limit, "message": out.reason}
-                )
+                if not any(error.get("limit") == out.limit for error in state.errors):
+                    row = {"role": None, "task": None, "kind": "budget", "limit": out.limit, "message": out.reason}
+                    state.errors.append(row)
                 raise BudgetExhaustedError(
                     f"{out.limit}: {out.reason}",
                     limit=out.limit,

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+from curatord.core.cheap import dataclass, replace
 from curatord.core.curation import ActionRow
 from curatord.core.journal import (
     ArchiveChange,
@@ -30,20 +30,19 @@ from curatord.core.journal import (
     WriteFile,
     inverse,
 )
-from curatord.core.plan import Outcome, Restore, Skipped, fold
+from curatord.core.plan import Failed, Outcome, Restore, SkipCode, Skipped, fold
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, LibraryName, RelPath, RunId, SkillKey, State
-from curatord.errors import UsageError
+from curatord.errors import BusyError, UsageError
 from curatord.passes.apply import Applier
 from curatord.passes.compile import Draft, archive_name
+from curatord.ports.mutator import LinkError
 
 __all__ = ["ArchivedPackage", "archived_packages", "choose_archived", "restore", "undo"]
 
 STAMPED = re.compile(r"-\d{14}$")
 # What a later action may have changed, so that the earlier one cannot be taken back any more.
 _WORDS = {"state": "its state", "pinned": "its pin", "importance": "its importance", "owner": "its owner"}
-# Dates that go with a state; they are put back as they were where nothing moved them since.
-_CLOCK = ("state_since", "stale_since")
 
 
 def undo(applier: Applier, ref: str, *, now: datetime, run_id: RunId | None = None) -> tuple[Outcome, ...]:
@@ -61,11 +60,22 @@ def undo(applier: Applier, ref: str, *, now: datetime, run_id: RunId | None = No
 
     Raises:
         UsageError: There is nothing of that name, or nothing of it left to undo.
-        BusyError: A lock is held by somebody else.
+        BusyError: A lock is held by somebody else, and nothing was taken back yet.
     """
     rows = _rows(applier, ref)
-    applier.recover(now=now)
-    return tuple(_undo_one(applier, row, now, run_id) for row in rows)
+    outcomes: list[Outcome] = []
+    for row in rows:
+        try:
+            outcomes.append(_undo_one(applier, row, now, run_id))
+        except BusyError as error:
+            if not outcomes:
+                raise
+            outcomes.append(_stands(row.entry, "busy", (str(error),)))
+        except OSError as error:
+            outcomes.append(Failed(action=None, error=f"{row.entry.action_id} cannot be undone: {error}"))
+        except LinkError as error:
+            outcomes.append(_stands(row.entry, "unreadable", (str(error),)))
+    return tuple(outcomes)
 
 
 def _rows(applier: Applier, ref: str) -> tuple[ActionRow, ...]:
@@ -95,7 +105,7 @@ def _undo_one(applier: Applier, row: ActionRow, now: datetime, run_id: RunId | N
     entry = row.entry
     site = applier.sites.get(entry.library)
     if site is None:
-        raise UsageError(f"there is no library {entry.library!r} any more")
+        return _stands(entry, "gone", (f"there is no library {entry.library!r} any more",))
     waits = applier.recover(now=now).waits()
     with applier.mutator.hold(site):
         fresh = applier.store.action(entry.action_id)
@@ -110,10 +120,10 @@ def _undo_one(applier: Applier, row: ActionRow, now: datetime, run_id: RunId | N
         return applier.carry_out(None, _draft(applier, entry, now, run_id))
 
 
-def _stands(entry: JournalEntry, code: str, what: tuple[str, ...]) -> Skipped:
+def _stands(entry: JournalEntry, code: SkipCode, what: tuple[str, ...]) -> Skipped:
     return Skipped(
         action=None,
-        code=code,  # type: ignore[arg-type]  # callers give literals
+        code=code,
         reason=f"{entry.action_id} ({entry.summary}) cannot be undone: " + "; ".join(what),
         keys=entry.targets,
     )
@@ -131,8 +141,9 @@ def _records_in_the_way(applier: Applier, entry: JournalEntry) -> Iterator[str]:
                 newer = applier.store.actions(key=change.key, limit=1)
                 by = f" by {newer[0].entry.action_id}" if newer and newer[0].entry.action_id != entry.action_id else ""
                 yield f"{change.key}: {words} was changed since{by}"
+    seen = applier.look([key for key, _ in entry.after])
     for key, fingerprint in entry.after:
-        if fingerprint is not None and applier.look(key).fingerprint != fingerprint:
+        if fingerprint is not None and seen[key].fingerprint != fingerprint:
             yield f"{key}: it was edited since"
 
 
@@ -231,8 +242,6 @@ def _put_back(current: SkillRecord, change: RecordChange, entry: JournalEntry, n
     if "state" in fields and entry.by == "rules":
         # Else the rules would do it again at once: undoing them says that it is wanted.
         fields["restored_at"] = now
-    if "state" in fields and not set(_CLOCK) <= fields.keys():
-        fields["state_since"] = now
     return replace(current, **fields)  # type: ignore[arg-type]  # names are the class's own
 
 
@@ -360,6 +369,6 @@ def _same_name(applier: Applier, package: ArchivedPackage) -> SkillKey | None:
         return None
     for key, record in applier.store.skills(package.key.library).items():
         live = record.state is not State.ARCHIVED and record.missing_since is None
-        if live and key != package.key and key.name == package.key.name and applier.look(key).there:
+        if live and key != package.key and key.name == package.key.name and applier.look([key])[key].there:
             return key
     return None

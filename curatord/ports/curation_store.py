@@ -39,6 +39,10 @@ class CurationStore(Protocol):
         """
         ...
 
+    def forget_skills(self, keys: Iterable[SkillKey]) -> None:
+        """Drop the records of skills that stand under another key now; their history stays."""
+        ...
+
     def history(self, key: SkillKey) -> tuple[HistoryRow, ...]:
         """Return the changes of a skill's state, oldest first."""
         ...
@@ -91,12 +95,16 @@ class CurationStore(Protocol):
         """Insert a run, or bring it up to date."""
         ...
 
+    def forget_runs(self, run_ids: Iterable[RunId]) -> None:
+        """Drop the rows of runs whose folders are gone; what they did stays in the actions and can be undone."""
+        ...
+
     def run(self, run_id: RunId) -> RunRow | None:
         """Return a run, or None."""
         ...
 
     def runs(self, limit: int | None = None) -> tuple[RunRow, ...]:
-        """Return runs, newest first."""
+        """Return runs, those that were begun last first: by order of storing, since a clock may have jumped."""
         ...
 
     def interrupt_runs(self, now: datetime) -> tuple[RunId, ...]:
@@ -127,6 +135,10 @@ class CurationStore(Protocol):
 
     def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
         """Mark a proposal `approved`, `rejected` or `superseded`."""
+        ...
+
+    def reject_id(self, rejection: Rejection) -> None:
+        """Keep that something must not be asked again, whether it was ever proposed by itself or not."""
         ...
 
     def rejections(self) -> dict[str, Rejection]:

@@ -8,14 +8,15 @@ together); everything else in the product only reads, through `IngestReader`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from curatord.core.transcript.times import iso_of
+from curatord.core.cheap import dataclass, field
 from curatord.core.values import Event, EventKind
-from curatord.core.watermark import Watermark
-from curatord.ports.source import Item, Slice
+
+if TYPE_CHECKING:
+    from curatord.core.watermark import Watermark
+    from curatord.ports.source import Item, Slice
 
 __all__ = [
     "CreatedBy",
@@ -62,14 +63,19 @@ class Details:
     retry_ms: int | None
     error: str | None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it was read to its end, as that was then; else its time is held as 0, so it looks changed."""
+        return self.mtime_ns != 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted. *grown*: it was seen to grow since an earlier scan.
-    *restarted* is the reason where it was read anew.
+    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was
+    read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int
@@ -77,6 +83,7 @@ class Reading:
     file_id: int | None
     slice: Slice
     anchors: Sequence[int]
+    guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
 
@@ -185,8 +192,8 @@ class SourceState:
     """
     One source for `status` and `doctor`.
 
-    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and *unknown*
-    (per type) are over all that was ever read; *bad* are some (path, offset, reason).
+    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and
+    *unknown* (per type) are over all that was ever read; *bad* are some (path, offset, reason).
     """
 
     source_id: int
@@ -243,12 +250,20 @@ class IngestWriter(Protocol):
         """Return a file's row."""
         ...
 
-    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
-        """Return files of the host that are gone and had this head, those of the same inode or path first."""
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
         ...
 
-    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
-        """Return the packed keys of the files."""
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
+        ...
+
+    def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
+        """Return files of the host that are gone and had this head or inode, those of the same inode first."""
+        ...
+
+    def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
+        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
         ...
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
@@ -273,9 +288,11 @@ class IngestWriter(Protocol):
         """Note that a file could not be read, and when to try again."""
         ...
 
-    def finished(
-        self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]
-    ) -> None:
+    def missing(self, source_id: int, *, now_ms: int) -> None:
+        """Note that a source that was there before is not there now; one that never was has no problem, it waits."""
+        ...
+
+    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         ...
 
@@ -310,6 +327,10 @@ class IngestReader(Protocol):
         """Return the stretches without work on any of the sources, between work before and work after, oldest first."""
         ...
 
+    def first_work_at(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return when somebody first worked on any of the sources, as far as it is known."""
+        ...
+
     def newest_work_at(self, source_ids: Sequence[int]) -> datetime | None:
         """Return when somebody last worked on any of the sources."""
         ...
@@ -328,6 +349,8 @@ class IngestReader(Protocol):
 
 
 def _iso(at: datetime | None) -> str | None:
+    from curatord.core.transcript.times import iso_of
+
     return None if at is None else iso_of(round(at.timestamp() * 1000))
 
 

@@ -8,24 +8,26 @@ action; what is found there later is for `recover`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
-from curatord.core.plan import SkipCode
-from curatord.core.values import LibraryName, SkillKey
-from curatord.errors import InputError
+from curatord.core.plan import SkipCode, Standing
+from curatord.core.reach import Site
+from curatord.core.values import SkillKey
+from curatord.errors import InputError, StateError
 
 __all__ = [
     "EditedError",
     "FoundPackage",
     "LinkError",
+    "Look",
     "Mutator",
     "RefusedError",
-    "Site",
     "TakenError",
+    "UnfinishedError",
     "UnreadableIntent",
 ]
 
@@ -38,8 +40,17 @@ class TakenError(InputError):
     """Something stands where something was to go."""
 
 
+# What is true of each of some skills, read from disk at the moment of asking. Every key that was asked for is in the
+# answer. One call for many, since a look at a library costs the same for one skill as for all of them.
+Look: TypeAlias = Callable[[Sequence[SkillKey]], Mapping[SkillKey, Standing]]
+
+
 class EditedError(InputError):
     """Something is not what it was when the action was worked out; nothing of the action stays."""
+
+
+class UnfinishedError(StateError):
+    """It broke half-way and could not even be taken back; its intent waits for the next start."""
 
 
 class RefusedError(InputError):
@@ -49,26 +60,6 @@ class RefusedError(InputError):
         super().__init__(message, hint=hint)
         self.key = key
         self.code = code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """
-    Where a library is.
-
-    Attributes:
-        root, archive: Absolute paths of the library and of its archive.
-        layout: As the library was found to be.
-        home: Absolute path of the Hermes home whose files belong to this library, or None for other hosts.
-        seen_as: Other absolute paths under which the host names this library.
-    """
-
-    library: LibraryName
-    root: str
-    archive: str
-    layout: Literal["agent-skills", "hermes", "flat"] = "agent-skills"
-    home: str | None = None
-    seen_as: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +120,12 @@ class Mutator(Protocol):
         ...
 
     def carry_out(self, entry: JournalEntry) -> None:
-        """Do every step. On an error all is taken back before it is raised; `take_back` failing leaves the intent."""
+        """
+        Do every step. On an error all is taken back before it is raised.
+
+        Raises:
+            UnfinishedError: It could not be taken back either.
+        """
         ...
 
     def take_back(self, entry: JournalEntry) -> None:
@@ -144,6 +140,10 @@ class Mutator(Protocol):
         """Return the intents that lie in the journal, oldest first."""
         ...
 
+    def tidy(self) -> None:
+        """Clear away what a kill left of our own temporary files; under the lock."""
+        ...
+
     def recover(self, entry: JournalEntry) -> Resolution:
         """
         Bring the files of an unfinished *entry* to before or after, as `core.journal.resolve` says, and return that.
@@ -151,6 +151,22 @@ class Mutator(Protocol):
         `Done` and `Redo`: all steps are done now, the records are the caller's. `Undo`: nothing of it is left.
         `Conflict`: nothing was touched.
         """
+        ...
+
+    def pause_host(self, site: Site) -> bool:
+        """
+        Pause the host's own curator of this library, under the lock; return whether that changed anything.
+
+        It is one field in one file, put there in one step, so it needs no journal; `hermes curator resume` takes it
+        back. A library of another host has no such thing: False.
+
+        Raises:
+            InputError: The host's file cannot be read; it is left as it is.
+        """
+        ...
+
+    def drop_blobs(self, in_use: Collection[str]) -> int:
+        """Remove kept bytes that no recorded and no unfinished action refers to; return how many. Under the lock."""
         ...
 
     def obstacles(self, entry: JournalEntry) -> tuple[str, ...]:

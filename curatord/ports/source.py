@@ -14,9 +14,9 @@ killed between two of them, the next scan goes on from the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard
 
@@ -126,6 +126,15 @@ class Source(Protocol):
     @property
     def problems(self) -> list[str]:
         """What the last `items` could not look at, in words."""
+        ...
+
+    def item_at(self, path: str) -> Item | None:
+        """
+        Return the item that *path* is or belongs to (a database's `-wal`), or None where `items` would not list it.
+
+        Raises:
+            FileNotFoundError: Nothing is there. OSError: It cannot be looked at.
+        """
         ...
 
     def examine(self, item: Item, offset: int) -> Marks:

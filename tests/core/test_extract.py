@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curatord.core.extract import MAX_REPLY_CHARS, Extracted, Unusable, extract
@@ -121,12 +121,13 @@ def test_a_cut_reply_is_called_cut() -> None:
 )
 def test_hostile_replies_are_refused_in_bounded_time(text: str) -> None:
     """Megabytes made to be slow to search are refused within two seconds."""
-    begin = time.perf_counter()
+    begin = time.process_time()
 
     assert isinstance(read(text), Unusable)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
+@settings(deadline=None)
 @given(st.text(alphabet='{}[]"\\:,`<>/think \n1a', max_size=300))
 def test_no_text_raises(text: str) -> None:
     """Whatever a model says, the outcome is a value."""

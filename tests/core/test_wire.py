@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curatord.core.extract import Extracted, Unusable
@@ -37,6 +37,7 @@ def a_question(**changes: object) -> Question:
     return Question(**(values | changes))  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=10), json_values, max_size=4))
 def test_data_comes_back_as_it_was_and_no_bracket_stands_in_it(data: dict[str, object]) -> None:
     """What is read is what was sent, and between the two lines there is no `<`."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from curatord.core.cheap import dataclass
 from curatord.core.settings import HostName, SourceSettings
 
 __all__ = ["Place", "found", "places"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from curatord.adapters.sources.hermes_db import HermesSource
 from curatord.adapters.sources.json_lines import JsonLinesSource
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.claude_code import ClaudeCodeParser
+from curatord.core.transcript.jsonl import JsonlParser
+from curatord.core.transcript.jsonl_fields import Fields, fields_of
 from curatord.errors import ConfigError
 from curatord.ports.source import LineParser, Source, Start
 
@@ -40,8 +44,41 @@ def _claude_code_parser(path: str, start: Start) -> LineParser:
     )
 
 
+def _jsonl(path: str, fields: Mapping[str, Any] | None) -> Source:
+    try:
+        described = fields_of(fields)
+    except ValueError as error:
+        raise ConfigError(
+            f"the fields of the jsonl source {path} cannot be used: {error}",
+            key="sources.fields",
+            hint='README, "A host of your own", tells every field',
+        ) from error
+
+    return JsonLinesSource(
+        host="jsonl",
+        path=path,
+        root=path,
+        parser=functools.partial(_jsonl_parser, described),
+        suffixes=(".jsonl", ".ndjson"),
+    )
+
+
+def _jsonl_parser(described: Fields, path: str, start: Start) -> LineParser:
+    return JsonlParser(
+        path,
+        described,
+        state=start.state,
+        fresh=start.offset == 0,
+        guard=start.guard,
+        before=start.before,
+        now_ms=start.now_ms,
+    )
+
+
 READERS: dict[HostName, Reader] = {
     "claude-code": _claude_code,
+    "hermes": lambda path, fields: HermesSource(path),
+    "jsonl": _jsonl,
 }
 
 

@@ -11,16 +11,19 @@ Rows of a batch are gathered per table and written with `executemany`, since a f
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from curatord.adapters.store.database import Database
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
-from curatord.core.transcript.times import iso_of
 from curatord.core.watermark import Watermark
+from curatord.errors import BusyError, StateError
 from curatord.ports.ingest_store import Details, Known, Reading
 from curatord.ports.source import Item
 
@@ -28,12 +31,27 @@ __all__ = ["IngestStore"]
 
 MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
+MAX_KIN = 256
 MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
 
-_KNOWN = "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
-_DETAILS = (
-    "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at, failures, retry_at,"
-    " error FROM files"
+_KNOWN = (
+    "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
+)
+_KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
+_FILE = (
+    "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
+    " failures, retry_at, error FROM files"
+)
+_FILE_BY_ID = _FILE + " WHERE id = ?"
+_ANY_GONE = (
+    "SELECT EXISTS (SELECT 1 FROM files WHERE gone_at IS NOT NULL"
+    " AND source IN (SELECT id FROM sources WHERE host = ?))"
+)
+_FILES_GONE = (
+    _FILE  # noqa: S608 -- both are constants
+    + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?1) ON source = of_host"
+    " WHERE ((head = ?2 AND ?2 != x'') OR (ino = ?4 AND dev = ?3)) AND gone_at IS NOT NULL"
+    " ORDER BY (dev = ?3 AND ino = ?4) DESC, path = ?5 DESC, id DESC LIMIT 8"
 )
 
 
@@ -93,26 +111,39 @@ class IngestStore:
 
     def known_at(self, source_id: int, path: str) -> Known | None:
         """Return one of them."""
-        row = self._connection.execute(f"{_KNOWN} AND path = ? ORDER BY id DESC", (source_id, path)).fetchone()
+        row = self._connection.execute(_KNOWN_AT, (source_id, path)).fetchone()
         return Known._make(row[1:]) if row else None
 
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
-        return _details(self._connection.execute(f"{_DETAILS} WHERE id = ?", (file_id,)).fetchone())
+        return _details(self._connection.execute(_FILE_BY_ID, (file_id,)).fetchone())
+
+    def any_gone(self, host: str) -> bool:
+        """Return whether any file of the host is gone."""
+        return bool(self._connection.execute(_ANY_GONE, (host,)).fetchone()[0])
+
+    def at_inode(self, source_id: int, item: Item) -> list[tuple[int, str]]:
+        """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
+        return self._connection.execute(
+            "SELECT id, path FROM files WHERE ino = ? AND dev = ? AND source = ? AND gone_at IS NULL AND path != ?",
+            (_signed(item.ino), _signed(item.dev), source_id, item.path),
+        ).fetchall()
 
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
-        """Return files of the host that are gone and had this head, those of the same inode or path first."""
-        rows = self._connection.execute(
-            f"{_DETAILS} WHERE head = ? AND gone_at IS NOT NULL AND source IN (SELECT id FROM sources WHERE host = ?)"
-            " ORDER BY (dev = ? AND ino = ?) DESC, path = ? DESC, id LIMIT 8",
-            (head, host, item.dev, item.ino, item.path),
-        )
+        """Return files of the host that are gone and had this head or inode, those of the same inode first."""
+        # Inodes are held signed, since some file systems use all 64 bits.
+        wanted = (host, head, _signed(item.dev), _signed(item.ino), item.path)
+        rows = self._connection.execute(_FILES_GONE, wanted)
         return [_details(row) for row in rows]
 
-    def keys(self, file_ids: Iterable[int]) -> list[bytes]:
-        """Return the packed keys of the files."""
-        found = []
-        for file_id in file_ids:
+    def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
+        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
+        found: list[bytes] = []
+        wanted = list(dict.fromkeys(file_ids))
+        for file_id in wanted:  # grows while it is gone through
+            if kin and len(wanted) < MAX_KIN:
+                (told,) = self._connection.execute("SELECT kin FROM files WHERE id = ?", (file_id,)).fetchone()
+                wanted += [other for other in json.loads(told) if other not in wanted]
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
         return found
@@ -150,6 +181,14 @@ class IngestStore:
                     (item.size, item.mtime_ns, retry_ms, error[:500], *stat, file_id),
                 )
 
+    def missing(self, source_id: int, *, now_ms: int) -> None:
+        """Note that a source that was there before is not there now; one that never was has no problem, it waits."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE sources SET problems = ? WHERE id = ? AND complete_at IS NOT NULL AND problems != ?",
+                (told := _json(["it is not there any more"]), source_id, told),
+            )
+
     def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         connection = self._connection
@@ -166,7 +205,7 @@ class IngestStore:
             connection.execute(
                 "UPDATE sources SET scanned_at = ?, complete_at = ?, testifies_from = ?, present = ?, problems = ?"
                 " WHERE id = ?",
-                (now_ms, complete_at, testifies, present, json.dumps(list(problems)[:MAX_PROBLEMS]), source_id),
+                (now_ms, complete_at, testifies, present, _json(list(problems)[:MAX_PROBLEMS]), source_id),
             )
 
     def _testimony(
@@ -175,9 +214,9 @@ class IngestStore:
         """
         Return from when the source testifies (contract section 7, rule 4).
 
-        Before the first complete scan anything may have been pruned: what is there can testify from the oldest `last_at`
-        on. The same holds anew where everything older than the scan before is gone: who prunes after 30 days and was
-        not looked at for 60 has lost 30 of them unseen.
+        Before the first complete scan anything may have been pruned: what is there can testify from the oldest
+        `last_at` on. The same holds anew where everything older than the scan before is gone: who prunes after 30
+        days and was not looked at for 60 has lost 30 of them unseen.
         """
         if not present:
             return now_ms if complete_at is None else testifies
@@ -213,6 +252,7 @@ class IngestStore:
                     owner
                     for anchor in reading.anchors
                     if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
+                    and owner not in reading.guarded
                 )
                 if shared:
                     done.append((place, None, shared))
@@ -224,7 +264,7 @@ class IngestStore:
                 else:
                     self._update_file(connection, file_id, reading, now_ms)
                 for anchor in reading.anchors:
-                    batch.anchors[anchor] = file_id
+                    batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
                 if reading.slice.findings.keys:
                     batch.keys.append((file_id, file_id, reading.slice.findings.keys))
                 host = self._hosts[reading.source_id]
@@ -249,7 +289,7 @@ class IngestStore:
             return {}
         return dict(
             connection.execute(
-                "SELECT key, file FROM anchors WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
+                "SELECT key, file FROM anchors WHERE key IN (SELECT value FROM json_each(?))", (_json(wanted),)
             )
         )
 
@@ -261,7 +301,7 @@ class IngestStore:
             rows = connection.execute(
                 "SELECT session_id, id, kind, parent, cwds FROM sessions"
                 " WHERE host = ? AND session_id IN (SELECT value FROM json_each(?))",
-                (host, json.dumps(sorted(names))),
+                (host, _json(sorted(names))),
             )
             for name, rowid, kind, parent, cwds in rows:
                 batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, json.loads(cwds), new=False)
@@ -289,7 +329,7 @@ class IngestStore:
                 first = min((at for at in (first, held[4]) if at is not None), default=None)
                 last = max((at for at in (last, held[5]) if at is not None), default=None)
                 calls = _summed(json.loads(held[6]), calls)
-        batch.parts.append((file_id, row, tally.side, *counts, first, last, json.dumps(calls)))
+        batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
             # No record near it has a time: the file's own is the best guess, and said to be one.
@@ -323,7 +363,7 @@ class IngestStore:
         many(
             "INSERT INTO sessions (id, host, session_id, parent, kind, cwds) VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (s.rowid, host, name, s.parent, s.kind.value, json.dumps(s.cwds))
+                (s.rowid, host, name, s.parent, s.kind.value, _json(s.cwds))
                 for (host, name), s in batch.sessions.items()
                 if s.new
             ],
@@ -331,14 +371,14 @@ class IngestStore:
         many(
             "UPDATE sessions SET parent = ?, kind = ?, cwds = ? WHERE id = ?",
             [
-                (s.parent, s.kind.value, json.dumps(s.cwds), s.rowid)
+                (s.parent, s.kind.value, _json(s.cwds), s.rowid)
                 for s in batch.sessions.values()
                 if s.changed and not s.new
             ],
         )
         many(
-            "INSERT INTO files (id, source, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, bad)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO files (id, source, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, bad,"
+            " kin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             batch.files,
         )
         many("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.parts)
@@ -364,22 +404,27 @@ class IngestStore:
         )
 
     def _update_file(self, connection: sqlite3.Connection, file_id: int, reading: Reading, now_ms: int) -> None:
-        item, done = reading.item, reading.slice
-        bad, restarts = connection.execute("SELECT bad, restarts FROM files WHERE id = ?", (file_id,)).fetchone()
+        done = reading.slice
+        bad, restarts, kin = connection.execute(
+            "SELECT bad, restarts, kin FROM files WHERE id = ?", (file_id,)
+        ).fetchone()
+        more = reading.guarded.difference(json.loads(kin), [file_id])
+        if more:
+            kin = _json([*json.loads(kin), *sorted(more)][:MAX_KIN])
         if done.findings.bad:
-            bad = json.dumps((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
+            bad = _json((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
         if reading.restarted:
             told = [*json.loads(restarts), [now_ms, reading.restarted]]
-            restarts = json.dumps(told[-MAX_RESTARTS:])
+            restarts = _json(told[-MAX_RESTARTS:])
         connection.execute(
             "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, offset = ?, head = ?,"
             " tail = ?, state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, gone_at = NULL,"
-            " failures = 0, retry_at = NULL, error = NULL, bad = ?, restarts = ? WHERE id = ?",
-            (*_file_row(file_id, reading)[1:12], reading.grown, now_ms, bad, restarts, file_id),
+            " failures = 0, retry_at = NULL, error = NULL, bad = ?, kin = ?, restarts = ? WHERE id = ?",
+            (*_file_row(file_id, reading)[1:12], reading.grown, now_ms, bad, kin, restarts, file_id),
         )
         (pieces,) = connection.execute("SELECT count(*) FROM keys WHERE file = ?", (file_id,)).fetchone()
         if pieces >= MERGE_KEYS_AT:
-            whole = b"".join(self.keys([file_id]))
+            whole = b"".join(self.keys([file_id], kin=False))
             connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
             connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
 
@@ -402,35 +447,33 @@ class IngestStore:
             connection.execute(
                 "UPDATE sources SET unknown = ?, versions = ?, oversize = oversize + ?, repeated = repeated + ?,"
                 " naive_times = naive_times + ?, future_times = future_times + ? WHERE id = ?",
-                (json.dumps(_summed(json.loads(held[0]), unknown)), json.dumps(kept), *sums, source_id),
+                (_json(_summed(json.loads(held[0]), unknown)), _json(kept), *sums, source_id),
             )
 
-    def _transaction(self) -> _Relaxed:
-        return _Relaxed(self._database)
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection in a transaction that need not be on the platter when it ends; later ones are strict."""
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self._database.transaction() as connection:
+                yield connection
+        except sqlite3.OperationalError as failed:
+            if failed.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise BusyError(f"the database is in use: {failed}", hint="try again in a moment") from failed
+            raise StateError(
+                f"cannot write what was read into {self._database.path}: {failed}",
+                hint="look at its permissions and the free space; what was committed stays, the next scan goes on",
+            ) from failed
+        finally:
+            self._connection.execute("PRAGMA synchronous = FULL")
 
 
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")
 
 
-class _Relaxed:
-    """A transaction that need not be on the platter when it returns; the connection is strict again afterwards."""
-
-    __slots__ = ("_connection", "_database", "_inner")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._connection = database.connection
-        self._inner = database.transaction()
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        return self._inner.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._inner.__exit__(*error)
-        finally:
-            self._connection.execute("PRAGMA synchronous = FULL")
+def _json(value: Any) -> str:
+    """Return *value* as JSON text; some ten times as fast as the standard library, and called ten times a file."""
+    return msgspec.json.encode(value).decode()
 
 
 def _signed(number: int) -> int:
@@ -447,13 +490,14 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         _signed(item.dev),
         _signed(item.ino),
         item.size,
-        item.mtime_ns,
+        item.mtime_ns if done.last else 0,  # stopped in its middle, it must look changed to the next scan
         done.offset,
         done.marks.head,
         done.marks.tail,
         done.state,
         done.waiting,
-        json.dumps(done.findings.bad),
+        _json(done.findings.bad),
+        _json(sorted(reading.guarded - {file_id})[:MAX_KIN]),
     )
 
 
@@ -496,8 +540,3 @@ def _summed(into: dict[str, int], more: dict[str, int]) -> dict[str, int]:
             name = OTHER
         into[name] = into.get(name, 0) + count
     return into
-
-
-def describe_restart(at_ms: int, reason: str) -> str:
-    """Return one restart in words."""
-    return f"{iso_of(at_ms)}: {reason}"

@@ -1,0 +1,150 @@
+"""What `status` answers, from stored facts alone: it must be quick, and it must work beside a busy daemon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from curatord.adapters.instance import running_daemon
+from curatord.application.gating import gate_facts
+from curatord.core.gates import Closed, due
+from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
+from curatord.core.units import format_duration
+from curatord.core.values import EventKind, LibraryName
+from curatord.core.words import iso
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from curatord.adapters.store.overview import Spoken
+    from curatord.core.values import SkillKey
+    from curatord.passes.testimony import LibraryResolver
+    from curatord.wiring import Parts
+
+__all__ = ["status"]
+
+SHOWN = 5
+
+
+def status(parts: Parts) -> dict[str, Any]:
+    """Return the contract's `status`."""
+    config, store, overview, now = parts.config, parts.store, parts.overview, parts.clock.now()
+    last = overview.last_run()
+    answer = due(gate_facts(parts), config.gates, now)
+    waiting = list(answer.reasons) if isinstance(answer, Closed) else []
+    daemon = running_daemon(parts.state_dir)
+    most, least = _ranking(parts)
+    return {
+        "enabled": True,
+        "paused": store.meta(PAUSED_SINCE) is not None,
+        "daemon": {
+            "alive": daemon["alive"],
+            "pid": daemon.get("pid"),
+            "since": daemon.get("since"),
+            "watching": daemon.get("watching"),
+            "activity": daemon.get("activity"),
+            "last_error": daemon.get("last_error"),
+            "watches": daemon.get("watches", []),
+        },
+        "runs": int(store.meta(RUN_COUNT) or 0),
+        "last_run": None
+        if last is None
+        else {
+            "run_id": last.run_id,
+            "at": iso(last.started_at),
+            "outcome": last.outcome,
+            "summary": last.summary,
+            "report": _report_path(parts, last.run_id),
+        },
+        "next_run": {
+            "at": iso(answer.look_again_at if isinstance(answer, Closed) else now),
+            "waiting_for": waiting,
+        },
+        "interval": format_duration(config.gates.interval),
+        "stale_after": format_duration(config.lifecycle.stale_after),
+        "archive_after": format_duration(config.lifecycle.archive_after),
+        "mode": config.mode.value,
+        "counts": overview.skills(),
+        "pending": overview.pending(),
+        "sources": _sources(parts),
+        "llm": {
+            "configured": config.llm is not None,
+            "last_error": None,
+            "fallback_used": False,
+            "spent_today": {"tokens": 0, "usd": 0.0},
+            "breaker": None,
+        },
+        "most_used": most,
+        "least_used": least,
+        "state_dir": str(parts.state_dir),
+        "rebuilt_from": store.meta("state.rebuilt"),
+    }
+
+
+def _report_path(parts: Parts, run_id: str) -> str | None:
+    path = parts.folders.report_path(run_id)  # type: ignore[arg-type]  # ids of stored runs are ids of runs
+    return str(path) if path.exists() else f"{path} (missing)"
+
+
+def _sources(parts: Parts) -> list[dict[str, Any]]:
+    states = parts.overview.sources()
+    now = parts.clock.now()
+    rows = []
+    for placed in parts.placed_sources:
+        state = states.get(placed.key)
+        scanned = state.scanned_at if state is not None else None
+        rows.append(
+            {
+                "host": placed.settings.host,
+                "path": placed.path,
+                "lag_s": None if scanned is None else max(round((now - scanned).total_seconds(), 1), 0.0),
+                "sessions": state.sessions if state is not None else 0,
+                "due": 0,
+                "problems": list(state.problems) if state is not None else ["it was never scanned"],
+                "newest_record_at": iso(state.newest_record_at) if state is not None else None,
+            }
+        )
+    return rows
+
+
+def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the most and the least used live skills, by their names in the transcripts."""
+    from curatord.core.usage import Namesakes
+
+    live = parts.overview.live()
+    namesakes = Namesakes(live)
+    # With one library it does not matter whether a path tells that a skill was its own: it counts for it either way.
+    apart = len(parts.config.libraries) > 1
+    resolve = parts.resolver({}) if apart and live else None
+    counts: dict[SkillKey, dict[EventKind, int]] = {}
+    newest: dict[SkillKey, datetime] = {}
+    for said in parts.overview.spoken(with_paths=apart):
+        library = None if resolve is None else _named(resolve, said)
+        for key in namesakes.meant(library, said.skill):
+            counted = counts.setdefault(key, {})
+            counted[said.kind] = counted.get(said.kind, 0) + said.times
+            newest[key] = max(newest.get(key, said.newest), said.newest)
+
+    def uses(key: SkillKey) -> int:
+        counted = counts.get(key, {})
+        return counted.get(EventKind.USE, 0) + counted.get(EventKind.VIEW, 0)
+
+    def line(key: SkillKey) -> dict[str, Any]:
+        counted = counts.get(key, {})
+        return {
+            "library": key.library,
+            "name": key.name,
+            "use": counted.get(EventKind.USE, 0),
+            "view": counted.get(EventKind.VIEW, 0),
+            "patch": counted.get(EventKind.PATCH, 0),
+            "last_activity_at": iso(newest.get(key)),
+        }
+
+    ranked = sorted(live, key=uses, reverse=True)  # equal ones stay in the order of their names
+    most = [line(key) for key in ranked[:SHOWN] if uses(key)]
+    least = [line(key) for key in reversed(ranked[-SHOWN:])]
+    return most, least
+
+
+def _named(resolve: LibraryResolver, said: Spoken) -> LibraryName | None:
+    name = resolve(host=said.host, skill=said.skill, path=said.path, cwd=said.cwd)
+    return None if name is None else LibraryName(name)
