@@ -56,6 +56,24 @@ def test_the_first_change_comes_one_interval_after_the_baseline() -> None:
     assert not later.baseline
 
 
+@pytest.mark.parametrize(
+    ("last", "settings", "words"),
+    [
+        (NOW - 8 * DAY, DEFAULTS, "a whole run has finished before"),
+        (None, DEFAULTS, "the first one records and reports, the first change comes 7 days later"),
+        (None, GateSettings(first_run="run"), "first_run is `run`"),
+    ],
+)
+def test_the_first_run_gate_says_what_the_run_will_be(
+    last: datetime | None, settings: GateSettings, words: str
+) -> None:
+    """It never closes: it tells whether changes are to be expected."""
+    gate = next(gate for gate in due(facts(last_finished_at=last), settings, NOW).gates if gate.name == "first_run")
+
+    assert gate.open
+    assert words in gate.reason
+
+
 def test_first_run_may_be_a_run() -> None:
     """`first_run: run` is no baseline, and waits for quiet like any."""
     settings = GateSettings(first_run="run")

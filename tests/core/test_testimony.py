@@ -108,6 +108,26 @@ def test_a_library_takes_its_latest_source_that_holds_anything() -> None:
     assert (at(90), 3, at(10), at(99)) == (clock.observed_since, clock.sources, clock.first_work, clock.newest_work)
 
 
+def test_an_emptied_source_holds_nobody_up() -> None:
+    """It testifies to nothing any more, so the other one alone decides; with none left nobody can tell."""
+    emptied, holding = after(scan(100, (80, 90)), scan(101)), after(scan(100, (10, 20)))
+
+    both = library_clock(LIB, [emptied, holding], first_work=None, newest_work=None, gaps=())
+    alone = library_clock(LIB, [emptied], first_work=None, newest_work=None, gaps=())
+
+    assert (at(20), None) == (both.observed_since, alone.observed_since)
+
+
+def test_sessions_without_any_time_testify_to_nothing() -> None:
+    """They are there, but nobody can say from when."""
+    timeless = after(ScanFacts(at=at(100), sessions=2))
+
+    assert (None, None) == (
+        timeless.since,
+        library_clock(LIB, [timeless], first_work=None, newest_work=None, gaps=()).observed_since,
+    )
+
+
 def test_a_source_that_cannot_be_read_is_a_doubt_of_its_library() -> None:
     """What a skill was used for there nobody sees, so nothing ages."""
     sources = [after(scan(100, (10, 20)), scan(101, problem="Permission denied"))]
