@@ -1,0 +1,299 @@
+"""
+One look at everything: libraries on disk, what is remembered, what transcripts and hosts testify, and what the rules
+say of each skill. Commands that only look and runs that change start from the same value, so they cannot differ.
+
+Looking writes nothing to a library. What it learns of skills (first sights, absences, trusted content) is put into the
+store only where the caller says `remember`, which a run and a scan do and a reading command does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from curatord.core.idle import LibraryClock
+from curatord.core.library import LibrarySnapshot, Skill
+from curatord.core.lifecycle import SkillFacts, Verdict, judge
+from curatord.core.observation import Birth, Observation, observe
+from curatord.core.run_record import Counts
+from curatord.core.settings import LibrarySettings, LifecycleSettings
+from curatord.core.skill_record import SkillRecord
+from curatord.core.usage import NO_USAGE, HostCounters, SkillUsage
+from curatord.core.values import LibraryName, SkillKey, State
+
+__all__ = ["HostView", "LibraryLook", "Look", "Looker", "Standings", "Testimony"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standings:
+    """
+    Whose one skill is, by ownership's one function.
+
+    *managed* and *why* as everywhere; *protected* and *edited* are words or None; *host_pinned* is the host's own pin.
+    """
+
+    managed: bool
+    why: str
+    protected: str | None = None
+    edited: str | None = None
+    host_pinned: bool = False
+
+
+class HostView(Protocol):
+    """What a host's own files say about one library, read at one time. A library without such files says nothing."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What could not be read or is odd, in words."""
+        ...
+
+    def standing(self, skill: Skill, record: SkillRecord) -> Standings:
+        """Return whose *skill* is."""
+        ...
+
+    def birth(self, skill: Skill) -> datetime | None:
+        """Return when the host's ledger says that *skill* was made."""
+        ...
+
+    def counters(self, skill: Skill) -> HostCounters | None:
+        """Return what the host counted for itself."""
+        ...
+
+    def explains(self, skill: Skill, since: datetime) -> str | None:
+        """Return what in the host's own ledger explains that *skill* changed after *since*, in words, or None."""
+        ...
+
+    def archived_at(self) -> Mapping[str, datetime]:
+        """Return when the host says that it archived which name."""
+        ...
+
+    def references(self, skills: Iterable[Skill]) -> Mapping[SkillKey, str]:
+        """Return which skills the host's schedules or other live skills name, with that in words."""
+        ...
+
+
+class Testimony(Protocol):
+    """What transcripts say, over all libraries, read at one time."""
+
+    def usage(
+        self, keys: Iterable[SkillKey], counters: Mapping[SkillKey, HostCounters]
+    ) -> Mapping[SkillKey, SkillUsage]:
+        """Return the usage of each skill."""
+        ...
+
+    def created_at(self, skill: Skill) -> datetime | None:
+        """Return when a session was seen to create *skill*."""
+        ...
+
+    def changed_since(self, skill: Skill, since: datetime) -> str | None:
+        """Return the event that explains a change of *skill* after *since*, in words, or None."""
+        ...
+
+    def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None) -> LibraryClock:
+        """Return the library's clock."""
+        ...
+
+
+class Records(Protocol):
+    """What is remembered of skills; the part of the store that looking needs."""
+
+    def skills(self, library: LibraryName | None = None) -> dict[SkillKey, SkillRecord]:
+        """Return all records."""
+        ...
+
+    def rejected_archiving(self, key: SkillKey, record: SkillRecord) -> str | None:
+        """Return a person's no to archiving this content, in words, or None."""
+        ...
+
+    def first_scan_at(self, library: LibraryName) -> datetime | None:
+        """Return when the library was first looked at, None where it never was."""
+        ...
+
+    def remember(self, library: LibraryName, observation: Observation, *, now: datetime) -> None:
+        """Put what a look found into the store."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryLook:
+    """One library at one time. *first_look*: it was never looked at before."""
+
+    settings: LibrarySettings
+    snapshot: LibrarySnapshot
+    clock: LibraryClock
+    standings: Mapping[SkillKey, Standings]
+    references: Mapping[SkillKey, str]
+    warnings: tuple[str, ...] = ()
+    first_look: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Everything at one time. *facts* and *verdicts* have every skill that is remembered or there."""
+
+    now: datetime
+    libraries: Mapping[LibraryName, LibraryLook]
+    facts: Mapping[SkillKey, SkillFacts]
+    verdicts: Mapping[SkillKey, Verdict]
+    warnings: tuple[str, ...] = ()
+    _live: dict[SkillKey, Skill] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for library in self.libraries.values():
+            self._live.update(library.snapshot.by_key)
+
+    @property
+    def live(self) -> Mapping[SkillKey, Skill]:
+        """All live skills of all libraries."""
+        return self._live
+
+    def counts(self) -> Counts:
+        """Return the libraries by numbers, as this look found them."""
+        total = managed = 0
+        states = dict.fromkeys(State, 0)
+        for facts in self.facts.values():
+            if facts.record.missing_since is not None:
+                continue
+            total += 1
+            managed += facts.managed and facts.record.state is not State.ARCHIVED
+            states[facts.record.state] += 1
+        return Counts(
+            total=total,
+            managed=managed,
+            active=states[State.ACTIVE],
+            stale=states[State.STALE],
+            archived=states[State.ARCHIVED],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looker:
+    """
+    Makes looks.
+
+    Attributes:
+        libraries: Each configured library with how it is read.
+        host_view: Reads a library's host's own files.
+        testimony: Reads what transcripts say.
+        records: What is remembered.
+        policy: The periods of the lifecycle.
+    """
+
+    libraries: Sequence[tuple[LibrarySettings, Callable[[], LibrarySnapshot]]]
+    host_view: Callable[[LibrarySettings, LibrarySnapshot], HostView]
+    testimony: Callable[[Mapping[LibraryName, LibrarySnapshot]], Testimony]
+    records: Records
+    policy: LifecycleSettings
+
+    def look(self, now: datetime, *, remember: bool) -> Look:
+        """Return everything as it is; *now* is the caller's one reading of the clock."""
+        snapshots = {settings: read() for settings, read in self.libraries}
+        by_name = {LibraryName(settings.name): snapshot for settings, snapshot in snapshots.items()}
+        testimony = self.testimony(by_name)
+        known = self.records.skills()
+        views: dict[LibraryName, HostView] = {}
+        observations: dict[LibraryName, Observation] = {}
+        counters: dict[SkillKey, HostCounters] = {}
+        for settings, snapshot in snapshots.items():
+            view = views[snapshot.library] = self.host_view(settings, snapshot)
+            observation = observations[snapshot.library] = self._observe(snapshot, known, view, testimony, now)
+            if remember:
+                self.records.remember(snapshot.library, observation, now=now)
+            for skill in snapshot.skills:
+                counted = view.counters(skill)
+                if counted is not None:
+                    counters[skill.key] = counted
+        keys = [key for observation in observations.values() for key in observation.records]
+        usage = testimony.usage(keys, counters)
+        looks: dict[LibraryName, LibraryLook] = {}
+        facts: dict[SkillKey, SkillFacts] = {}
+        verdicts: dict[SkillKey, Verdict] = {}
+        for settings, snapshot in snapshots.items():
+            looked = looks[snapshot.library] = self._library(
+                settings, snapshot, views[snapshot.library], observations[snapshot.library], testimony, now
+            )
+            for key, record in observations[snapshot.library].records.items():
+                facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
+                verdicts[key] = judge(facts[key], looked.clock, self.policy, now)
+        return Look(
+            now=now,
+            libraries=looks,
+            facts=facts,
+            verdicts=verdicts,
+            warnings=tuple(warning for look in looks.values() for warning in look.warnings),
+        )
+
+    def _observe(
+        self,
+        snapshot: LibrarySnapshot,
+        known: Mapping[SkillKey, SkillRecord],
+        view: HostView,
+        testimony: Testimony,
+        now: datetime,
+    ) -> Observation:
+        def birth(skill: Skill) -> Birth | None:
+            if (at := view.birth(skill)) is not None:
+                return Birth(at=at, source="ledger")
+            if (at := testimony.created_at(skill)) is not None:
+                return Birth(at=at, source="event")
+            return None
+
+        def explained(skill: Skill, record: SkillRecord) -> str | None:
+            since = record.seen_at or record.first_seen_at
+            return view.explains(skill, since) or testimony.changed_since(skill, since)
+
+        return observe(
+            snapshot,
+            known,
+            now=now,
+            birth=birth,
+            managed=lambda skill, record: view.standing(skill, record).managed,
+            explained=explained,
+            archived_by_host=view.archived_at(),
+        )
+
+    def _library(
+        self,
+        settings: LibrarySettings,
+        snapshot: LibrarySnapshot,
+        view: HostView,
+        observation: Observation,
+        testimony: Testimony,
+        now: datetime,
+    ) -> LibraryLook:
+        first_scan_at = self.records.first_scan_at(snapshot.library)
+        return LibraryLook(
+            settings=settings,
+            snapshot=snapshot,
+            clock=testimony.clock(settings, first_scan_at=first_scan_at or now),
+            standings={
+                skill.key: view.standing(skill, observation.records[skill.key])
+                for skill in snapshot.skills
+                if skill.key in observation.records
+            },
+            references=view.references(snapshot.skills),
+            warnings=(
+                *(f"library {problem.library}: {problem.words}" for problem in snapshot.problems),
+                *view.warnings,
+            ),
+            first_look=first_scan_at is None,
+        )
+
+    def _facts(self, record: SkillRecord, looked: LibraryLook, usage: SkillUsage) -> SkillFacts:
+        key = record.key
+        skill = looked.snapshot.by_key.get(key)
+        standing = looked.standings.get(key) or Standings(managed=False, why="it is not in the library")
+        return SkillFacts(
+            record=record,
+            managed=standing.managed,
+            why=standing.why,
+            protected=standing.protected,
+            broken=skill.broken if skill is not None else None,
+            referenced=looked.references.get(key),
+            host_pinned=standing.host_pinned,
+            edited=standing.edited,
+            archive_rejected=self.records.rejected_archiving(key, record),
+            usage=usage,
+        )
