@@ -30,7 +30,8 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the file looks like now; *tail* is of the bytes before the watermark's offset, empty where it ends earlier."""
+    """What the file looks like now; *tail* is of the bytes before the watermark's offset, empty where it ends
+    earlier."""
 
     head: bytes
     tail: bytes

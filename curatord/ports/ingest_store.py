@@ -68,7 +68,8 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted. *grown*: it was seen to grow since an earlier scan.
+    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was read.
+    *grown*: it was seen to grow since an earlier scan.
     *restarted* is the reason where it was read anew.
     """
 
@@ -77,6 +78,7 @@ class Reading:
     file_id: int | None
     slice: Slice
     anchors: Sequence[int]
+    guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
 
@@ -185,8 +187,8 @@ class SourceState:
     """
     One source for `status` and `doctor`.
 
-    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and *unknown*
-    (per type) are over all that was ever read; *bad* are some (path, offset, reason).
+    *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and
+    *unknown* (per type) are over all that was ever read; *bad* are some (path, offset, reason).
     """
 
     source_id: int
@@ -273,9 +275,7 @@ class IngestWriter(Protocol):
         """Note that a file could not be read, and when to try again."""
         ...
 
-    def finished(
-        self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]
-    ) -> None:
+    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         ...
 

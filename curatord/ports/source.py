@@ -128,6 +128,15 @@ class Source(Protocol):
         """What the last `items` could not look at, in words."""
         ...
 
+    def item_at(self, path: str) -> Item | None:
+        """
+        Return the item that *path* is or belongs to (a database's `-wal`), or None where `items` would not list it.
+
+        Raises:
+            FileNotFoundError: Nothing is there. OSError: It cannot be looked at.
+        """
+        ...
+
     def examine(self, item: Item, offset: int) -> Marks:
         """
         Return what *item* is recognised by; *offset* is the watermark that is known of it (0: none).

@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 
-from curatord.adapters.sources.walk import walk
+from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.transcript.lines import LineSplitter
 from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
 
@@ -75,13 +75,17 @@ class JsonLinesSource:
         self._problems = []
         return walk(self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems)
 
-    def holds(self, path: str) -> bool:
-        """Return whether `items` would list a file at *path*, which is below `root`, were there one."""
-        if path == self.root:
-            return True
-        below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
-        parts = below.split(os.sep)
-        return below != path and parts[-1].endswith(self._suffixes) and self._skip_folders.isdisjoint(parts[:-1])
+    def item_at(self, path: str) -> Item | None:
+        """Return the file at *path*, or None where it is no transcript of this source."""
+        if path != self.root:
+            below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
+            parts = below.split(os.sep)
+            if below == path or not parts[-1].endswith(self._suffixes):
+                return None
+            if not self._skip_folders.isdisjoint(parts[:-1]):
+                return None
+        item, is_file = item_at(path)
+        return item if is_file else None
 
     def examine(self, item: Item, offset: int) -> Marks:
         """Return the hashes of the first record and of the bytes before *offset*."""

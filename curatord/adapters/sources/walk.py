@@ -8,6 +8,7 @@ noted and passed over; the root that does not exist is an error of the caller's,
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 
 from curatord.ports.source import Item
@@ -15,9 +16,7 @@ from curatord.ports.source import Item
 __all__ = ["item_at", "walk"]
 
 
-def walk(
-    root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], problems: list[str]
-) -> Iterator[Item]:
+def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], problems: list[str]) -> Iterator[Item]:
     """
     Yield the files below *root* (or *root* itself, where it is one) whose names end in one of *suffixes*.
 
@@ -70,9 +69,10 @@ def walk(
                     folders.append(entry.path)
 
 
-def item_at(path: str) -> Item:
-    """Return *path* as an item; raises `FileNotFoundError` or another `OSError`."""
-    return _item(path, os.stat(path))
+def item_at(path: str) -> tuple[Item, bool]:
+    """Return *path* as an item, and whether it is a regular file; raises `FileNotFoundError` or another `OSError`."""
+    found = os.stat(path)
+    return _item(path, found), stat.S_ISREG(found.st_mode)
 
 
 def _item(path: str, found: os.stat_result) -> Item:

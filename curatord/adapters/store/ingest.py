@@ -11,16 +11,17 @@ Rows of a batch are gathered per table and written with `executemany`, since a f
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from curatord.adapters.store.database import Database
 from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
-from curatord.core.transcript.times import iso_of
 from curatord.core.watermark import Watermark
+from curatord.errors import BusyError, StateError
 from curatord.ports.ingest_store import Details, Known, Reading
 from curatord.ports.source import Item
 
@@ -30,10 +31,19 @@ MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
 MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
 
-_KNOWN = "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
-_DETAILS = (
-    "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at, failures, retry_at,"
-    " error FROM files"
+_KNOWN = (
+    "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
+)
+_KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
+_FILE = (
+    "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
+    " failures, retry_at, error FROM files"
+)
+_FILE_BY_ID = _FILE + " WHERE id = ?"
+_FILES_GONE = (
+    _FILE  # noqa: S608 -- both are constants
+    + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?) ON source = of_host"
+    " WHERE head = ? AND gone_at IS NOT NULL ORDER BY (dev = ? AND ino = ?) DESC, path = ? DESC, id LIMIT 8"
 )
 
 
@@ -93,25 +103,23 @@ class IngestStore:
 
     def known_at(self, source_id: int, path: str) -> Known | None:
         """Return one of them."""
-        row = self._connection.execute(f"{_KNOWN} AND path = ? ORDER BY id DESC", (source_id, path)).fetchone()
+        row = self._connection.execute(_KNOWN_AT, (source_id, path)).fetchone()
         return Known._make(row[1:]) if row else None
 
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
-        return _details(self._connection.execute(f"{_DETAILS} WHERE id = ?", (file_id,)).fetchone())
+        return _details(self._connection.execute(_FILE_BY_ID, (file_id,)).fetchone())
 
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head, those of the same inode or path first."""
-        rows = self._connection.execute(
-            f"{_DETAILS} WHERE head = ? AND gone_at IS NOT NULL AND source IN (SELECT id FROM sources WHERE host = ?)"
-            " ORDER BY (dev = ? AND ino = ?) DESC, path = ? DESC, id LIMIT 8",
-            (head, host, item.dev, item.ino, item.path),
-        )
+        # Inodes are held signed, since some file systems use all 64 bits.
+        wanted = (host, head, _signed(item.dev), _signed(item.ino), item.path)
+        rows = self._connection.execute(_FILES_GONE, wanted)
         return [_details(row) for row in rows]
 
     def keys(self, file_ids: Iterable[int]) -> list[bytes]:
         """Return the packed keys of the files."""
-        found = []
+        found: list[bytes] = []
         for file_id in file_ids:
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
@@ -175,9 +183,9 @@ class IngestStore:
         """
         Return from when the source testifies (contract section 7, rule 4).
 
-        Before the first complete scan anything may have been pruned: what is there can testify from the oldest `last_at`
-        on. The same holds anew where everything older than the scan before is gone: who prunes after 30 days and was
-        not looked at for 60 has lost 30 of them unseen.
+        Before the first complete scan anything may have been pruned: what is there can testify from the oldest
+        `last_at` on. The same holds anew where everything older than the scan before is gone: who prunes after 30
+        days and was not looked at for 60 has lost 30 of them unseen.
         """
         if not present:
             return now_ms if complete_at is None else testifies
@@ -213,6 +221,7 @@ class IngestStore:
                     owner
                     for anchor in reading.anchors
                     if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
+                    and owner not in reading.guarded
                 )
                 if shared:
                     done.append((place, None, shared))
@@ -224,7 +233,7 @@ class IngestStore:
                 else:
                     self._update_file(connection, file_id, reading, now_ms)
                 for anchor in reading.anchors:
-                    batch.anchors[anchor] = file_id
+                    batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
                 if reading.slice.findings.keys:
                     batch.keys.append((file_id, file_id, reading.slice.findings.keys))
                 host = self._hosts[reading.source_id]
@@ -364,7 +373,7 @@ class IngestStore:
         )
 
     def _update_file(self, connection: sqlite3.Connection, file_id: int, reading: Reading, now_ms: int) -> None:
-        item, done = reading.item, reading.slice
+        done = reading.slice
         bad, restarts = connection.execute("SELECT bad, restarts FROM files WHERE id = ?", (file_id,)).fetchone()
         if done.findings.bad:
             bad = json.dumps((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
@@ -405,32 +414,25 @@ class IngestStore:
                 (json.dumps(_summed(json.loads(held[0]), unknown)), json.dumps(kept), *sums, source_id),
             )
 
-    def _transaction(self) -> _Relaxed:
-        return _Relaxed(self._database)
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection in a transaction that need not be on the platter when it ends; later ones are strict."""
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self._database.transaction() as connection:
+                yield connection
+        except sqlite3.OperationalError as failed:
+            if failed.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise BusyError(f"the database is in use: {failed}", hint="try again in a moment") from failed
+            raise StateError(
+                f"cannot write what was read into {self._database.path}: {failed}",
+                hint="look at its permissions and the free space; what was committed stays, the next scan goes on",
+            ) from failed
+        finally:
+            self._connection.execute("PRAGMA synchronous = FULL")
 
 
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")
-
-
-class _Relaxed:
-    """A transaction that need not be on the platter when it returns; the connection is strict again afterwards."""
-
-    __slots__ = ("_connection", "_database", "_inner")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._connection = database.connection
-        self._inner = database.transaction()
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        return self._inner.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._inner.__exit__(*error)
-        finally:
-            self._connection.execute("PRAGMA synchronous = FULL")
 
 
 def _signed(number: int) -> int:
@@ -496,8 +498,3 @@ def _summed(into: dict[str, int], more: dict[str, int]) -> dict[str, int]:
             name = OTHER
         into[name] = into.get(name, 0) + count
     return into
-
-
-def describe_restart(at_ms: int, reason: str) -> str:
-    """Return one restart in words."""
-    return f"{iso_of(at_ms)}: {reason}"

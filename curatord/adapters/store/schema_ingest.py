@@ -1,11 +1,11 @@
 """
 Tables of the ingest: what was read of which transcript, and what it said. Times are ms since 1970, UTC.
 
-`files` holds one row a file that was ever seen, known by `head`, device and inode rather than by path; `gone_at` says that
-it is no longer there, its counts stay. `parts` is what one file says about one session: a session's totals are sums over
-its parts, so a file can be moved, restarted or gone without touching another's. `keys` and `anchors`: see
-`core/transcript/ids.py`; an anchor's key is salted with the host, since copies count once per host. `hours` and `days`
-are per source, over sessions that count: when somebody worked, and turns of the model.
+`files` holds one row a file that was ever seen, known by `head`, device and inode rather than by path; `gone_at` says
+that it is no longer there, its counts stay. `parts` is what one file says about one session: a session's totals are
+sums over its parts, so a file can be moved, restarted or gone without touching another's. `keys` and `anchors`: see
+`core/transcript/ids.py`; an anchor's key is salted with the host, since copies count once per host. `hours` and
+`days` are per source, over sessions that count: when somebody worked, and turns of the model.
 """
 
 from __future__ import annotations

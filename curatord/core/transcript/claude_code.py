@@ -26,6 +26,20 @@ from typing import Any
 
 import msgspec
 
+from curatord.core.transcript.claude_records import (
+    Block,
+    Message,
+    Outcome,
+    Record,
+    arguments_of,
+    attachment_of,
+    decode_record,
+    from_ends,
+    leniently,
+    outcome_of,
+    prompt_text,
+    string_of,
+)
 from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
@@ -37,17 +51,14 @@ from curatord.core.transcript.events import (
     SessionTally,
     Sighting,
 )
-from curatord.core.transcript.ids import Guard, chained, content_key, fold_uuids, id_key
-from curatord.core.transcript.lines import Unreadable, objects, printable
+from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, chained, content_key, fold_uuids, id_key
+from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import touched
 from curatord.core.transcript.times import FUTURE_MS, iso_of, ms_of_iso
 from curatord.core.values import EventKind
 
 __all__ = ["ClaudeCodeParser"]
-
-Raw = msgspec.Raw
-NOTHING = Raw(b"")
 
 KNOWN_TYPES = frozenset({
     "user", "assistant", "system", "attachment", "progress", "summary", "queue-operation", "file-history-snapshot",
@@ -88,75 +99,6 @@ KEEP_PENDING = 256
 WINDOW = 65_536  # ids held in memory; a copy from further back within one file shows by its anchors
 
 
-class _Block(msgspec.Struct, gc=False):
-    type: str = ""
-    text: Raw = NOTHING
-    id: str | None = None
-    name: str | None = None
-    input: Raw = NOTHING
-    tool_use_id: str | None = None
-    is_error: bool | None = None
-
-
-class _Message(msgspec.Struct, gc=False):
-    id: str | None = None
-    model: str | None = None
-    content: str | list[_Block] | None = None
-
-
-class _Snapshot(msgspec.Struct, gc=False):
-    timestamp: str | None = None
-
-
-class _Record(msgspec.Struct, gc=False):
-    type: str = ""
-    uuid: str | None = None
-    parentUuid: str | None = None  # noqa: N815 -- the host's names
-    sessionId: str | None = None  # noqa: N815
-    timestamp: str | None = None
-    cwd: str | None = None
-    version: str | None = None
-    entrypoint: str | None = None
-    subtype: str | None = None
-    isSidechain: bool | None = None  # noqa: N815
-    isMeta: bool | None = None  # noqa: N815
-    isCompactSummary: bool | None = None  # noqa: N815
-    isVisibleInTranscriptOnly: bool | None = None  # noqa: N815
-    sourceToolUseID: str | None = None  # noqa: N815
-    message: _Message | None = None
-    toolUseResult: Raw = NOTHING  # noqa: N815
-    operation: str | None = None
-    content: Raw = NOTHING
-    attachment: Raw = NOTHING
-    snapshot: _Snapshot | None = None
-
-
-class _Origin(msgspec.Struct, gc=False):
-    kind: str | None = None
-
-
-class _Attachment(msgspec.Struct, gc=False):
-    type: str = ""
-    prompt: Raw = NOTHING
-    commandMode: str | None = None  # noqa: N815
-    origin: _Origin | None = None
-
-
-class _Input(msgspec.Struct, gc=False):
-    """Of a call's arguments what can name a skill or a file."""
-
-    skill: str | None = None
-    command: str | None = None
-    file_path: str | None = None
-    notebook_path: str | None = None
-    path: str | None = None
-
-
-class _Outcome(msgspec.Struct, gc=False):
-    type: str | None = None
-    success: bool | None = None
-
-
 class _Saved(msgspec.Struct, array_like=True):
     """The parser's state between two scans; new fields go to the end and have a default."""
 
@@ -175,10 +117,6 @@ class _Saved(msgspec.Struct, array_like=True):
     scheduled: int = 0
 
 
-_record = msgspec.json.Decoder(_Record)
-_attachment = msgspec.json.Decoder(_Attachment)
-_input = msgspec.json.Decoder(_Input)
-_outcome = msgspec.json.Decoder(_Outcome)
 _saved = msgspec.msgpack.Decoder(_Saved)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -242,6 +180,10 @@ class ClaudeCodeParser:
         self._slash = saved.slash
         self._prompted = saved.prompted
         self._scheduled = saved.scheduled
+        self._hour_from = ""  # the hour that `_hour` is of, as text: no time lies between two empty ones
+        self._hour_to = ""
+        # The first record is never quick, and with fewer than ANCHOR_FIRST such ones, those few are the heads.
+        self._heads: list[bytes] = [] if fresh else [b""] * ANCHOR_FIRST
         self._new: dict[str, None] = {}  # uuids of this slice, in order
         self._seen: set[str] = set()  # of those before, and of known ones
         self._begin()
@@ -255,7 +197,7 @@ class ClaudeCodeParser:
         Nine of ten records are a further word of the model or of a tool in the same session, folder and hour: those are
         counted here, in locals, and all others by `_take`. Both say the same; a test feeds each file through either.
         """
-        decode = _record.decode
+        decode = decode_record
         take = self._take
         quick = self._guard is None and self._before is None
         for line, offset in lines:
@@ -316,14 +258,14 @@ class ClaudeCodeParser:
             hour[2] += turns
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
-        """Count a line too long to hold by what its ends show: its id, time, kind, and the calls that stand in front."""
+        """Count a line too long to hold by what its ends show: its id, time, kind, and the first call."""
         self._findings.oversize += 1
         if len(self._findings.notes) < MAX_NAMES:
             self._findings.notes.append(f"a line of {size} bytes at offset {offset}: only its ends were read")
-        self._take(_from_ends(head, tail), content_key(head, tail, size.to_bytes(8, "big")))
+        self._take(from_ends(head, tail), content_key(head, tail, size.to_bytes(8, "big")))
 
     def settle(self) -> None:
-        """Take calls without a result as done; their ids are kept, so that a failure that shows later takes them back."""
+        """Take calls without a result as done; a failure that shows later takes them back by their ids."""
         for call, sightings in self._pending.items():
             if sightings[0][1].via == "SlashCommand":
                 continue  # no body came: a plain command
@@ -342,6 +284,8 @@ class ClaudeCodeParser:
             if told or tally.user_turns or account.rest:
                 _tell_times(account)
                 found.sessions[session] = tally
+        found.heads = b"".join(self._heads)
+        self._heads = [b""] * ANCHOR_FIRST  # later slices have none
         found.keys = fold_uuids(list(self._new)) + b"".join(self._other_keys)
         if len(self._seen) >= WINDOW:
             self._seen = set()
@@ -386,7 +330,7 @@ class ClaudeCodeParser:
         self._other_keys: list[bytes] = []
         self._current = self._account(self._session)
         self._hour: list[Any] = ["", "", 0]
-        self._hour_from = self._hour_to = ""  # no time lies in here
+        self._hour_from, self._hour_to = "", ""  # no time lies in here
         if self._version:
             self._findings.versions.add(self._version)
 
@@ -399,7 +343,7 @@ class ClaudeCodeParser:
             account = self._accounts[session] = _Account(tally)
         return account
 
-    def _take(self, record: _Record, content: bytes) -> None:
+    def _take(self, record: Record, content: bytes) -> None:
         """Count one record; *content* is what it is known by where it has no uuid."""
         known = copy = False
         uuid = record.uuid
@@ -423,6 +367,8 @@ class ClaudeCodeParser:
             self._last_id = None
         else:
             self._last_id = uuid
+        if len(self._heads) < ANCHOR_FIRST:
+            self._heads.append(self._key_before())
 
         session = record.sessionId
         if session and session != self._session:
@@ -516,7 +462,7 @@ class ClaudeCodeParser:
 
     # -- the model
 
-    def _assistant(self, record: _Record, message: _Message, tally: SessionTally) -> int:
+    def _assistant(self, record: Record, message: Message, tally: SessionTally) -> int:
         turns = 0
         ident = message.id
         if (ident is None or ident not in self._messages) and message.model != "<synthetic>":
@@ -533,7 +479,7 @@ class ClaudeCodeParser:
                     self._call(record, block, tally)
         return turns
 
-    def _call(self, record: _Record, block: _Block, tally: SessionTally) -> None:
+    def _call(self, record: Record, block: Block, tally: SessionTally) -> None:
         ident = block.id
         if ident:
             if ident in self._calls:
@@ -569,7 +515,7 @@ class ClaudeCodeParser:
         self._pending[ident] = [(tally.session_id, sighting) for sighting in found]
 
     def _sightings(self, tool: str, arguments: bytes, call: str | None, cwd: str | None) -> list[Sighting]:
-        given = _arguments(arguments)
+        given = arguments_of(arguments)
         at = self._now_here()
         if tool in SKILL_TOOLS:
             name = (given.skill or given.command or "").strip().lstrip("/")
@@ -595,18 +541,18 @@ class ClaudeCodeParser:
             return []
         return [Sighting(skill=skill, kind=FILE_TOOLS[tool], via=tool, at_ms=at, path=path, cwd=cwd, ref=call)]
 
-    def _result(self, block: _Block, record: _Record) -> None:
+    def _result(self, block: Block, record: Record) -> None:
         """Let the events of the call that *block* answers happen, or not."""
         call = block.tool_use_id or ""
         if call in self._released:
             self._released.remove(call)
-            if _failed(block, _text_or_outcome(record.toolUseResult)):
+            if _failed(block, outcome_of(record.toolUseResult)):
                 self._current.tally.retracted.append(call)
             return
         sightings = self._pending.get(call)
         if sightings is None:
             return
-        outcome = _text_or_outcome(record.toolUseResult)
+        outcome = outcome_of(record.toolUseResult)
         if _failed(block, outcome):
             del self._pending[call]
             return
@@ -614,14 +560,14 @@ class ClaudeCodeParser:
             return  # waits on for its body
         del self._pending[call]
         for session, sighting in sightings:
-            if isinstance(outcome, _Outcome) and outcome.type == "create" and sighting.kind is EventKind.PATCH:
-                if (sighting.path or "").replace("\\", "/").endswith("/SKILL.md"):
-                    sighting.kind = EventKind.CREATE
+            created = isinstance(outcome, Outcome) and outcome.type == "create" and sighting.kind is EventKind.PATCH
+            if created and (sighting.path or "").replace("\\", "/").endswith("/SKILL.md"):
+                sighting.kind = EventKind.CREATE
             self._account(session).tally.sightings.append(sighting)
 
     # -- the user, and what looks like one
 
-    def _user(self, record: _Record, message: _Message, tally: SessionTally, side: bool) -> None:
+    def _user(self, record: Record, message: Message, tally: SessionTally, side: bool) -> None:
         content = message.content
         if type(content) is list:
             results = False
@@ -637,8 +583,8 @@ class ClaudeCodeParser:
             return
         if side or record.isCompactSummary or record.isVisibleInTranscriptOnly:
             return
-        if type(content) is list:
-            text = "\n".join(_string(block.text) for block in content if block.type == "text")
+        if isinstance(content, list):
+            text = "\n".join(string_of(block.text) for block in content if block.type == "text")
             other = any(block.type != "text" for block in content)
         else:
             text = content or ""
@@ -656,7 +602,7 @@ class ClaudeCodeParser:
             self._slash = None
             self._turn(record, tally, said)
 
-    def _turn(self, record: _Record, tally: SessionTally, text: str) -> None:
+    def _turn(self, record: Record, tally: SessionTally, text: str) -> None:
         tally.user_turns += 1
         if self._scheduled:
             self._scheduled -= 1
@@ -668,10 +614,10 @@ class ClaudeCodeParser:
             if OWN_MARK in text:
                 tally.kind = SessionKind.OWN
 
-    def _meta(self, record: _Record, content: str | list[_Block] | None, tally: SessionTally, side: bool) -> None:
+    def _meta(self, record: Record, content: str | list[Block] | None, tally: SessionTally, side: bool) -> None:
         """Take a meta record: the text that a slash command or a skill tool put before the model, or nothing to us."""
-        if type(content) is list:
-            text = next((_string(block.text) for block in content if block.type == "text"), "")
+        if isinstance(content, list):
+            text = next((string_of(block.text) for block in content if block.type == "text"), "")
         else:
             text = content or ""
         folder = None
@@ -721,10 +667,10 @@ class ClaudeCodeParser:
 
     # -- prompts typed while the agent works
 
-    def _queue_operation(self, record: _Record, tally: SessionTally) -> None:
+    def _queue_operation(self, record: Record, tally: SessionTally) -> None:
         operation = record.operation
         if operation == "enqueue":
-            text = _string(record.content).lstrip()
+            text = string_of(record.content).lstrip()
             shown = content_key(text.encode("utf-8", "replace")) if text else content_key(bytes(record.content))
             self._queue.append((shown, text.startswith("<")))
             del self._queue[:-KEEP_QUEUE]
@@ -738,16 +684,13 @@ class ClaudeCodeParser:
                 if removed + 1 > attached:
                     self._turn(record, tally, "")
 
-    def _attachment(self, record: _Record, tally: SessionTally, side: bool) -> None:
-        try:
-            attachment = _attachment.decode(record.attachment)
-        except msgspec.MsgspecError:
-            return
+    def _attachment(self, record: Record, tally: SessionTally, side: bool) -> None:
+        attachment = attachment_of(record.attachment)
         if attachment.type != "queued_command" or attachment.commandMode not in (None, "prompt") or side:
             return
         if attachment.origin is not None and attachment.origin.kind in QUEUED_BY_MACHINE:
             return
-        text = _prompt_text(attachment.prompt).lstrip()
+        text = prompt_text(attachment.prompt).lstrip()
         if not text or text.startswith("<"):
             return
         shown = content_key(text.encode("utf-8", "replace"))
@@ -774,7 +717,7 @@ class ClaudeCodeParser:
                 self._findings.note_bad(offset, value.reason)
             else:
                 content = json.dumps(value, sort_keys=True).encode("ascii")
-                self._take(_leniently(value), content)
+                self._take(leniently(value), content)
 
 
 def _load(state: bytes) -> _Saved:
@@ -784,33 +727,6 @@ def _load(state: bytes) -> _Saved:
         return _saved.decode(state)
     except msgspec.MsgspecError:
         return _Saved()  # of another version: what waited is given up, everything counted stays
-
-
-def _string(raw: Raw) -> str:
-    """Return the string that *raw* holds, empty where it is something else."""
-    data = bytes(raw)
-    if not data.startswith(b'"'):
-        return ""
-    try:
-        return msgspec.json.decode(data, type=str)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        text = json.loads(data.decode("utf-8", "replace"), strict=False)
-    except ValueError:
-        return ""
-    return printable(text) if isinstance(text, str) else ""
-
-
-def _prompt_text(raw: Raw) -> str:
-    """Return the text of a queued prompt: a string, or a list of blocks."""
-    if bytes(raw).startswith(b"["):
-        try:
-            blocks = msgspec.json.decode(raw, type=list[_Block])
-        except msgspec.MsgspecError:
-            return ""
-        return "\n".join(_string(block.text) for block in blocks if block.type == "text")
-    return _string(raw)
 
 
 def _without_front(text: str) -> str:
@@ -827,132 +743,12 @@ def _without_front(text: str) -> str:
     return text
 
 
-def _arguments(data: bytes) -> _Input:
-    try:
-        return _input.decode(data)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        value = json.loads(data.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
-        return _Input()
-    return _Input(**_strings(value, _Input)) if isinstance(value, dict) else _Input()
-
-
-def _text_or_outcome(raw: Raw) -> _Outcome | str | None:
-    data = bytes(raw)
-    if data.startswith(b"{"):
-        try:
-            return _outcome.decode(data)
-        except msgspec.MsgspecError:
-            return None
-    return _string(raw) or None
-
-
-def _failed(block: _Block, outcome: _Outcome | str | None) -> bool:
+def _failed(block: Block, outcome: Outcome | str | None) -> bool:
     if block.is_error:
         return True
     if isinstance(outcome, str):
         return outcome.startswith("Error:")
     return outcome is not None and outcome.success is False
-
-
-def _strings(value: dict[str, Any], shape: type[msgspec.Struct]) -> dict[str, str]:
-    """Return of *value* those fields of *shape* that are strings, fit to be stored."""
-    return {name: printable(value[name]) for name in shape.__struct_fields__ if isinstance(value.get(name), str)}
-
-
-def _leniently(value: dict[str, Any]) -> _Record:
-    """Return *value* as a record, without those of its fields that are not of the usual type."""
-    record = _Record(**{k: v for k, v in _strings(value, _Record).items() if k not in _RAW_FIELDS})
-    for name in ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"):
-        if isinstance(value.get(name), bool):
-            setattr(record, name, value[name])
-    for name in _RAW_FIELDS:
-        if name in value:
-            setattr(record, name, _raw(value[name]))
-    snapshot = value.get("snapshot")
-    if isinstance(snapshot, dict):
-        record.snapshot = _Snapshot(**_strings(snapshot, _Snapshot))
-    message = value.get("message")
-    if isinstance(message, dict):
-        record.message = _Message(**{k: v for k, v in _strings(message, _Message).items() if k != "content"})
-        content = message.get("content")
-        if isinstance(content, str):
-            record.message.content = printable(content)
-        elif isinstance(content, list):
-            record.message.content = [_block(block) for block in content if isinstance(block, dict)]
-    return record
-
-
-_RAW_FIELDS = ("toolUseResult", "content", "attachment")
-
-
-def _block(value: dict[str, Any]) -> _Block:
-    block = _Block(**{k: v for k, v in _strings(value, _Block).items() if k not in ("text", "input")})
-    block.is_error = value["is_error"] if isinstance(value.get("is_error"), bool) else None
-    block.text = _raw(value.get("text"))
-    block.input = _raw(value.get("input"))
-    return block
-
-
-def _raw(value: object) -> Raw:
-    return Raw(json.dumps(value).encode("ascii"))
-
-
-_UUID = re.compile(rb'"uuid"\s*:\s*"([0-9a-fA-F-]{36})"')
-_PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"\\]{1,64})"')
-_SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
-_TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
-_TYPE = re.compile(rb'"type"\s*:\s*"(user|assistant|system|attachment|progress)"')
-_MESSAGE = re.compile(rb'"id"\s*:\s*"(msg_[^"\\]{1,100})"')
-_USE = re.compile(rb'"type"\s*:\s*"tool_use"\s*,\s*"id"\s*:\s*"([^"\\]{1,100})"\s*,\s*"name"\s*:\s*"([^"\\]{1,100})"')
-_ANSWERS = re.compile(rb'"tool_use_id"\s*:\s*"([^"\\]{1,100})"')
-
-
-def _from_ends(head: bytes, tail: bytes) -> _Record:
-    """
-    Return what both ends of an oversize line show of its record.
-
-    The middle may hold anything, so only fields are taken that stand before the content or behind it; a quoted record
-    inside the content has its quotes escaped and does not match.
-    """
-
-    def first(pattern: re.Pattern[bytes], *where: bytes) -> str | None:
-        for text in where:
-            found = pattern.search(text)
-            if found:
-                return found[1].decode("utf-8", "replace")
-        return None
-
-    kind = first(_TYPE, head, tail) or ""
-    record = _Record(
-        type=kind,
-        uuid=first(_UUID, tail, head),
-        parentUuid=first(_PARENT, head),
-        sessionId=first(_SESSION, head, tail),
-        timestamp=first(_TIME, tail, head),
-        isSidechain=b'"isSidechain":true' in head,
-        isMeta=b'"isMeta":true' in head or b'"isMeta":true' in tail,
-        message=_Message(),
-    )
-    blocks: list[_Block] = []
-    if kind == "assistant":
-        record.message = _Message(id=first(_MESSAGE, head, tail))
-        use = _USE.search(head)
-        if use:
-            blocks.append(
-                _Block(type="tool_use", id=use[1].decode("utf-8", "replace"), name=use[2].decode("utf-8", "replace"))
-            )
-    elif kind == "user":
-        answers = first(_ANSWERS, head, tail)
-        if answers:
-            blocks.append(_Block(type="tool_result", tool_use_id=answers, is_error=b'"is_error":true' in head + tail))
-        else:
-            blocks.append(_Block(type="image"))
-    assert record.message is not None
-    record.message.content = blocks
-    return record
 
 
 def _to_ms(time: str) -> int | None:

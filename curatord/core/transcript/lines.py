@@ -7,9 +7,9 @@ objects together or one writes into the other's line; an image makes a line of 2
 hole; a BOM or CRs come from another system; U+2028 or NEL stand inside strings, so only LF ends a line.
 
 The plan: `LineSplitter` is fed chunks as they are read and yields lines. It holds back what follows the last LF;
-`offset` is the watermark, the byte after the last LF that was given out. A line longer than `MAX_LINE` is streamed past:
-its first and last `EDGE` bytes are given out as an `Oversize`. The common line costs one slice and two comparisons;
-everything odd is found by its first or last byte not being a brace, and cleaned then.
+`offset` is the watermark, the byte after the last LF that was given out. A line longer than `MAX_LINE` is streamed
+past: its first and last `EDGE` bytes are given out as an `Oversize`. The common line costs one slice and two
+comparisons; everything odd is found by its first or last byte not being a brace, and cleaned then.
 
 `objects` is for the line that the fast decoder refused: it takes value after value from it with the standard library's
 decoder, which is slow but takes lone surrogates, cut characters and glued objects, and says what was left over.
@@ -89,9 +89,7 @@ class LineSplitter:
             offset = self.offset
             self.offset += self._half_size + 1
             if self._cut:
-                self.oversize.append(
-                    Oversize(head=self._half[0], tail=self._tail, size=self._half_size, offset=offset)
-                )
+                self.oversize.append(Oversize(head=self._half[0], tail=self._tail, size=self._half_size, offset=offset))
                 self._drop_half()
             else:
                 line = clean(b"".join(self._half), first=offset == 0)

@@ -1,0 +1,582 @@
+"""
+The ingest pass: transcripts into counts and skill events, each record once.
+
+Wanted: whatever is appended, moved, copied, truncated or torn on disk, and wherever we are killed, the rows end as
+those of one clean scan; an unchanged file costs one stat; no file stops another; memory does not depend on the
+history.
+
+What happens to a source, in this order, and what a cut leaves behind:
+
+1. All items are listed and compared with the table of known files, which is read once. Equal in inode, size and time:
+   done. (Nothing written.)
+2. Known files that were not listed are marked gone. (Their counts stay; a mark too many is taken back when they are
+seen.) 3. The changed ones are read, oldest first, since hosts delete those first (bugs B095). Each is looked up by
+path, else
+   among the gone by its head: then it was moved and keeps its row.
+4. `core.watermark.resume` says from where; a slice is parsed; slices gather to a batch. (Nothing written.)
+5. The batch is committed in one transaction: watermark, parser state, counts, events, keys, anchors. (Before or after.)
+   A slice that meets another file's anchors shares history with it: it is not written, but read again under the guard
+   of that file's keys, until no new sharer shows.
+6. At the end the scan is noted, complete or not; only a complete one moves the source's testimony.
+
+Files that cannot be read are tried again after a growing pause, and only when they change after `PARKED_AFTER` tries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from curatord.core.transcript.ids import Guard, anchors_of, content_key
+from curatord.core.watermark import Facts, Restart, resume
+from curatord.errors import TranscriptError
+from curatord.ports.clock import Clock
+from curatord.ports.ingest_store import Details, IngestWriter, Known, Reading
+from curatord.ports.reader_pool import ReaderPool
+from curatord.ports.source import Item, Slice, Source, Start
+
+__all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
+
+BATCH_FILES = 128
+BATCH_BYTES = 16 * 1024 * 1024  # read since the last commit: what a kill costs to read again
+POOL_FROM = 64 * 1024 * 1024  # with less to read, starting other processes takes longer than reading
+POOL_ITEM = 32 * 1024 * 1024  # larger items are read by the pass itself, slice by slice
+RETRY_FIRST = timedelta(seconds=30)
+RETRY_MOST = timedelta(hours=6)
+PARKED_AFTER = 10
+_NEVER = timedelta(days=3650)
+MAX_NOTES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something worth knowing of a scan; *kind* is `restart`, `vanished`, `failed`, `waiting`, `problem` or `note`."""
+
+    kind: str
+    path: str
+    text: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceReport:
+    """What a scan did for one source. *waiting*: its place does not exist (yet)."""
+
+    host: str
+    path: str
+    files: int = 0
+    changed: int = 0
+    bytes: int = 0
+    records: int = 0
+    unreadable: int = 0
+    waiting: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `scan --json` shows it."""
+        return {
+            "host": self.host,
+            "path": self.path,
+            "files": self.files,
+            "changed": self.changed,
+            "bytes": self.bytes,
+            "records": self.records,
+            "unreadable": self.unreadable,
+            "waiting": self.waiting,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class ScanReport:
+    """What a scan did. *sessions* were added to, *events* found. *stopped*: not all was read; the next one goes on."""
+
+    sources: list[SourceReport] = field(default_factory=list)
+    sessions: int = 0
+    events: int = 0
+    elapsed_s: float = 0.0
+    stopped: bool = False
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be read."""
+        return any(note.kind in ("failed", "problem") for note in self.notes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `scan --json` and `run.json` show it."""
+        return {
+            "sources": [source.as_json() for source in self.sources],
+            "sessions": self.sessions,
+            "events": self.events,
+            "elapsed_s": round(self.elapsed_s, 3),
+            "stopped": self.stopped,
+            "notes": [{"kind": n.kind, "path": n.path, "text": n.text} for n in self.notes],
+        }
+
+
+Progress = Callable[[int, int], None]  # bytes done, bytes to do
+
+
+def scan(
+    sources: Sequence[Source],
+    store: IngestWriter,
+    *,
+    clock: Clock,
+    quiet: timedelta,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    pool: Callable[[], contextlib.AbstractContextManager[ReaderPool]] | None = None,
+) -> ScanReport:
+    """
+    Bring the store up to what is on disk now.
+
+    Args:
+        sources: Each place once.
+        store: Where it goes.
+        clock: Read once at the start for `now`, and for the time taken.
+        quiet: A file that was not touched for so long is settled (`gates.session_quiet`).
+        progress: Called with bytes done and bytes to do, some times a second.
+        stop: Asked between files and slices; what was committed stays, the next scan goes on from there.
+        pool: Makes workers; used where there is enough to read.
+
+    Raises:
+        StateError: The store cannot be written; what was committed stays.
+    """
+    began = clock.monotonic()
+    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop)
+    with _fewer_collections():
+        work.scan_all(pool)
+    work.report.elapsed_s = clock.monotonic() - began
+    return work.report
+
+
+def ingest_paths(
+    source: Source, paths: Sequence[str], store: IngestWriter, *, clock: Clock, quiet: timedelta
+) -> ScanReport:
+    """
+    Bring the store up to date for single files of *source*, as a change event named them, without listing the place.
+
+    Files that are not there any more are left to the next whole scan, which tells moved from gone.
+    """
+    began = clock.monotonic()
+    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=lambda: False)
+    work.take_paths(paths)
+    work.report.elapsed_s = clock.monotonic() - began
+    return work.report
+
+
+@dataclass(slots=True)
+class _Job:
+    """An item that is to be read, and where it stands."""
+
+    source: int
+    item: Item
+    file_id: int | None
+    details: Details | None = None
+    start: Start = field(default_factory=Start)
+    restarted: str | None = None
+    guarded: frozenset[int] = frozenset()
+
+
+class _Ingest:
+    """One scan at work."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        store: IngestWriter,
+        *,
+        now: datetime,
+        quiet: timedelta,
+        progress: Progress | None,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.report = ScanReport()
+        self._sources = sources
+        self._store = store
+        self._now_ms = round(now.timestamp() * 1000)
+        self._quiet_ms = round(quiet.total_seconds() * 1000)
+        self._progress = progress
+        self._stop = stop
+        self._ids = [store.source_id(source.host, source.path, now_ms=self._now_ms) for source in sources]
+        self._reports = [SourceReport(host=source.host, path=source.path) for source in sources]
+        self.report.sources = self._reports
+        self._salts = [int.from_bytes(content_key(source.host.encode()), "big", signed=True) for source in sources]
+        self._batch: list[tuple[_Job, Slice]] = []
+        self._batch_bytes = 0
+        self._touched: set[tuple[str, str]] = set()
+        self._inodes: set[tuple[str, int, int]] = set()
+        self._to_do = 0
+        self._done = 0
+
+    # -- which items
+
+    def scan_all(self, pool: Callable[[], contextlib.AbstractContextManager[ReaderPool]] | None) -> None:
+        """List everything, read what changed, note how it ended."""
+        jobs: list[_Job] = []
+        listed: list[bool] = []
+        several = len({source.host for source in self._sources}) < len(self._sources)
+        for number, source in enumerate(self._sources):
+            try:
+                jobs.extend(self._list(number, source, check_links=several))
+                listed.append(not source.problems)
+            except FileNotFoundError:
+                self._reports[number].waiting = True
+                self._note("waiting", source.path, "is not there yet; nothing to read")
+                listed.append(False)
+            except OSError as error:
+                self._note("problem", source.path, f"cannot be listed: {error.strerror}")
+                listed.append(False)
+            for problem in source.problems:
+                self._note("problem", source.path, problem)
+        # Oldest first over all sources; equal times by name, so that two scans do the same.
+        jobs.sort(key=lambda job: (job.item.mtime_ns, job.item.path))
+        self._to_do = sum(job.item.size for job in jobs)
+        if pool is not None and self._to_do >= POOL_FROM:
+            with pool() as workers:
+                self._read_all(jobs, workers)
+        else:
+            self._read_all(jobs, None)
+        self._flush()
+        self.report.sessions = len(self._touched)
+        for number, source in enumerate(self._sources):
+            if self._reports[number].waiting:
+                continue
+            self._store.finished(
+                self._ids[number],
+                now_ms=self._now_ms,
+                complete=listed[number] and not self.report.stopped,
+                present=self._reports[number].files,
+                problems=source.problems,
+            )
+
+    def take_paths(self, paths: Sequence[str]) -> None:
+        """Read single files of the only source."""
+        from_stat = self._sources[0].item_at
+        for path in paths:
+            try:
+                item = from_stat(path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._note("problem", path, f"cannot be looked at: {error.strerror}")
+                continue
+            if item is None:
+                continue
+            self._reports[0].files += 1
+            job = self._changed(0, item, self._store.known_at(self._ids[0], path))
+            if job is not None:
+                self._read_one(job)
+        self._flush()
+        self.report.sessions = len(self._touched)
+
+    def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
+        known = self._store.known(self._ids[number])
+        report = self._reports[number]
+        jobs = []
+        count = 0
+        take = known.pop
+        for item in source.items():
+            row = take(item.path, None)
+            if check_links or item.several_links:
+                inode = (source.host, item.dev, item.ino)
+                if inode in self._inodes:
+                    continue
+                self._inodes.add(inode)
+            count += 1
+            # The usual case, told without a call: nothing changed and nothing waits.
+            if (
+                row is not None
+                and row.size == item.size
+                and row.mtime_ns == item.mtime_ns
+                and row.ino == item.ino
+                and not row.special
+            ):
+                continue
+            job = self._changed(number, item, row)
+            if job is not None:
+                jobs.append(job)
+        report.files = count
+        if known and not source.problems:
+            self._store.gone([row.file_id for row in known.values()], now_ms=self._now_ms)
+        return jobs
+
+    def _changed(self, number: int, item: Item, row: Known | None) -> _Job | None:
+        if row is None:
+            return _Job(number, item, None)
+        same = row.size == item.size and row.mtime_ns == item.mtime_ns and row.ino == _signed(item.ino)
+        if not same:
+            return _Job(number, item, row.file_id)
+        if not row.special:
+            return None
+        details = self._store.details(row.file_id)
+        if details.failures:
+            due = details.retry_ms is None or self._now_ms >= details.retry_ms
+            return _Job(number, item, row.file_id) if due else None
+        if details.waiting and self._settled(item, details):
+            return _Job(number, item, row.file_id)
+        return None
+
+    def _settled(self, item: Item, details: Details | None) -> bool:
+        """Return whether *item* was left alone for long enough; a time in the future says nothing."""
+        newest = item.mtime_ns // 1_000_000
+        if details is not None and details.grown_ms is not None:
+            newest = max(newest, details.grown_ms)
+        return self._now_ms - newest >= self._quiet_ms
+
+    # -- reading
+
+    def _read_all(self, jobs: list[_Job], workers: ReaderPool | None) -> None:
+        under_way: dict[int, _Job] = {}
+        for place, job in enumerate(jobs):
+            if self._stop():
+                self.report.stopped = True
+                break
+            if workers is not None:
+                self._collect(workers, under_way, wait=False)
+                if workers.free and job.item.size <= POOL_ITEM and self._begin(job) and not job.start.guard:
+                    under_way[place] = job
+                    workers.submit(place, job.source, job.item, job.start)
+                    continue
+            self._read_one(job)
+        while workers is not None and under_way:
+            self._collect(workers, under_way, wait=True)
+
+    def _collect(self, workers: ReaderPool, under_way: dict[int, _Job], *, wait: bool) -> None:
+        for result in workers.results(wait=wait):
+            job = under_way.pop(result.number)
+            if result.error is not None:
+                self._failed(job, result.error)
+            for done in result.slices:
+                self._add(job, done)
+                if not done.last and self._flush():
+                    break
+
+    def _read_one(self, job: _Job) -> None:
+        """Read *job* slice by slice; what goes wrong with it stays with it."""
+        if not self._begin(job):
+            return
+        try:
+            self._read_from(job)
+        except (OSError, TranscriptError) as error:
+            self._failed(job, error)
+
+    def _begin(self, job: _Job) -> bool:
+        """Find out which file it is and from where it is read; False: there is nothing to read."""
+        if job.start.now_ms:
+            return True
+        source = self._sources[job.source]
+        try:
+            return self._identify(job, source)
+        except (OSError, TranscriptError) as error:
+            self._failed(job, error)
+            return False
+
+    def _identify(self, job: _Job, source: Source) -> bool:
+        item = job.item
+        details = self._store.details(job.file_id) if job.file_id is not None else None
+        marks = source.examine(item, details.watermark.offset if details is not None else 0)
+        if details is not None and details.watermark.head not in (b"", marks.head) and not _same_inode(details, item):
+            # Another file has taken the name. The old one is gone, or turns up elsewhere under its head.
+            self._store.gone([details.file_id], now_ms=self._now_ms)
+            details = None
+        if details is None and marks.head:
+            for candidate in self._store.gone_like(source.host, item, marks.head):
+                moved = source.examine(item, candidate.watermark.offset)
+                if moved.tail == candidate.watermark.tail:
+                    details, marks = candidate, moved
+                    break
+        guard, before = Guard(), Guard()
+        offset = 0
+        if details is not None:
+            answer = resume(
+                details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
+            )
+            own = self._store.keys([details.file_id])
+            job.guarded = frozenset({details.file_id})
+            if isinstance(answer, Restart):
+                job.restarted = answer.reason
+                guard = Guard(*own)
+                self._note("restart", item.path, answer.reason)
+            else:
+                offset = answer.offset
+                before = Guard(*own)
+        job.details = details
+        job.file_id = details.file_id if details is not None else None
+        job.start = Start(
+            offset=offset,
+            state=details.state if details is not None else b"",
+            guard=guard,
+            before=before,
+            settled=self._settled(item, details),
+            now_ms=self._now_ms,
+            mtime_ms=item.mtime_ns // 1_000_000,
+        )
+        return True
+
+    def _read_from(self, job: _Job) -> None:
+        """Read *job* from its start; large items are committed slice by slice."""
+        source = self._sources[job.source]
+        for done in source.read(job.item, job.start, self._stop):
+            self._add(job, done)
+            if done.last:
+                return
+            if self._flush() or self._stop():
+                # Shared history was met, and the rest read on from there; or a signal came.
+                self.report.stopped = self.report.stopped or self._stop()
+                return
+
+    def _add(self, job: _Job, done: Slice) -> None:
+        self._batch.append((job, done))
+        self._batch_bytes += done.bytes_read
+        if done.last and (len(self._batch) >= BATCH_FILES or self._batch_bytes >= BATCH_BYTES):
+            self._flush()
+
+    def _flush(self) -> bool:
+        """Commit the batch; return whether the last of it had to be read again."""
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
+        if not batch:
+            return False
+        readings = [self._reading(job, done) for job, done in batch]
+        again: list[tuple[_Job, frozenset[int]]] = []
+        last_again = False
+        written = self._store.write(readings, now_ms=self._now_ms)
+        for (job, done), (_, file_id, shared) in zip(batch, written, strict=True):
+            last_again = file_id is None
+            if file_id is None:
+                again.append((job, shared))
+            else:
+                self._written(job, done, file_id)
+        for job, shared in again:
+            try:
+                self._read_shared(job, shared)
+            except (OSError, TranscriptError) as error:
+                self._failed(job, error)
+        if self._progress is not None:
+            self._progress(self._done, self._to_do)
+        return last_again
+
+    def _read_shared(self, job: _Job, shared: frozenset[int]) -> None:
+        """Read *job* once more, passing over what the files *shared* hold already, until it meets no further ones."""
+        source = self._sources[job.source]
+        while True:
+            job.guarded |= shared
+            own = self._store.keys([job.file_id]) if job.file_id is not None else []
+            others = self._store.keys(sorted(job.guarded - {job.file_id}))
+            start = job.start
+            anew = start.offset == 0
+            job.start = Start(
+                offset=start.offset,
+                state=start.state,
+                guard=Guard(*others, *(own if anew else [])),
+                before=Guard(*([] if anew else own)),
+                settled=start.settled,
+                now_ms=start.now_ms,
+                mtime_ms=start.mtime_ms,
+            )
+            for done in source.read(job.item, job.start, self._stop):
+                ((_, file_id, shared),) = self._store.write([self._reading(job, done)], now_ms=self._now_ms)
+                if file_id is None:
+                    break
+                self._written(job, done, file_id)
+                if not done.last and self._stop():
+                    self.report.stopped = True
+                    return
+            else:
+                return
+
+    def _reading(self, job: _Job, done: Slice) -> Reading:
+        salt = self._salts[job.source]
+        details = job.details
+        return Reading(
+            source_id=self._ids[job.source],
+            item=job.item,
+            file_id=job.file_id,
+            slice=done,
+            guarded=job.guarded,
+            anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
+            grown=details is not None and not details.gone and job.item.size > details.size,
+            restarted=job.restarted,
+        )
+
+    def _written(self, job: _Job, done: Slice, file_id: int) -> None:
+        """Account for a slice that is durable, and make the job go on from it."""
+        job.file_id = file_id
+        job.restarted = None
+        start = job.start
+        job.start = Start(
+            offset=done.offset,
+            state=done.state,
+            guard=start.guard,
+            before=start.before,
+            settled=start.settled,
+            now_ms=start.now_ms,
+            mtime_ms=start.mtime_ms,
+        )
+        report = self._reports[job.source]
+        report.bytes += done.bytes_read
+        report.changed += done.last
+        host = report.host
+        for name, tally in done.findings.sessions.items():
+            report.records += tally.records
+            report.unreadable += tally.unreadable
+            self.report.events += len(tally.sightings) - len(tally.retracted)
+            if tally.records or tally.unreadable:
+                self._touched.add((host, name))
+        for text in done.findings.notes:
+            self._note("note", job.item.path, text)
+        self._done += done.bytes_read
+
+    # -- what goes wrong
+
+    def _failed(self, job: _Job, error: OSError | TranscriptError) -> None:
+        path = job.item.path
+        if isinstance(error, FileNotFoundError):
+            self._note("vanished", path, "was listed, and gone before it could be read")
+            if job.file_id is not None:
+                self._store.gone([job.file_id], now_ms=self._now_ms)
+            return
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self._note("failed", path, f"cannot be read: {text}")
+        failures = job.details.failures if job.details is not None else 0
+        if job.file_id is not None and job.details is None:
+            failures = self._store.details(job.file_id).failures
+        pause = _NEVER if failures + 1 >= PARKED_AFTER else min(RETRY_FIRST * 2**failures, RETRY_MOST)
+        self._store.failed(
+            self._ids[job.source],
+            job.item,
+            job.file_id,
+            text,
+            retry_ms=self._now_ms + round(pause.total_seconds() * 1000),
+        )
+
+    def _note(self, kind: str, path: str, text: str) -> None:
+        if len(self.report.notes) < MAX_NOTES:
+            self.report.notes.append(Note(kind=kind, path=path, text=text))
+
+
+def _same_inode(details: Details, item: Item) -> bool:
+    return details.ino == _signed(item.ino) and details.dev == _signed(item.dev)
+
+
+def _signed(number: int) -> int:
+    """Return an inode number as the store holds it."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+@contextlib.contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """
+    Let the garbage collector run seldom while records stream through.
+
+    Nothing in the readers makes cycles, yet each record's lists count towards a collection: left as it is, that costs a
+    tenth of a first scan. A collection still comes after 50,000 net allocations, so that a leak stays bounded.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
