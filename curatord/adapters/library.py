@@ -18,9 +18,9 @@ import msgspec
 
 from curatord.adapters.library_scan import Find, Package, scan_library
 from curatord.adapters.package import (
+    ATTEMPTS,
     MAX_ENTRY_BYTES,
     ChangedWhileReadError,
-    Survey,
     entries_of,
     fingerprint_of,
     is_racy,
@@ -28,7 +28,6 @@ from curatord.adapters.package import (
     read_beneath,
     read_content,
     survey,
-    survey_file,
 )
 from curatord.core.agent_skills import Layout
 from curatord.core.fingerprint import IGNORED_FOLDERS, PackageEntry
@@ -53,7 +52,6 @@ __all__ = ["DiskLibrary", "MemoryCache"]
 
 MAX_ARCHIVE_DEPTH = 6
 MAX_ARCHIVED = 50_000
-ATTEMPTS = 3
 PEEK_BYTES = 256 * 1024  # of a flat file, to see whether it has a description
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -95,7 +93,6 @@ class DiskLibrary:
             *((path, "an external folder (configuration)") for path in settings.external_dirs),
             *((path, "an external folder (the host's own configuration)") for path in external_dirs),
         ]
-        self._decoded: dict[str, tuple[bytes, SkillContent]] = {}
 
     def read(self) -> LibrarySnapshot:
         """Return what is there now; whatever is wrong with it is in the snapshot."""
@@ -105,10 +102,14 @@ class DiskLibrary:
         try:
             names, layout = _look_at_root(settings, root)
             archive = archive_of(settings, layout)
-            find = scan_library(root, layout, skipped=[archive], external=self._external)
+            kept = self._cache.load(settings.name)
+            find = scan_library(root, layout, skipped=[archive], external=self._external, kept=kept)
         except OSError as error:
             return self._unreadable(name, root, error)
-        skills, reread = self._skills(name, layout, find)
+        skills, reread, new = self._skills(name, layout, find)
+        gone = [place for place in kept if place not in find.packages]
+        if new or gone:
+            self._cache.keep(settings.name, new, gone)
         archived, archive_notes = _archived(archive)
         problems = [
             *_root_problems(name, root, names),
@@ -129,7 +130,7 @@ class DiskLibrary:
             real_root=os.path.realpath(root),
             layout=layout,
             archive=archive,
-            skills=tuple(sorted(skills, key=lambda skill: skill.key.rel)),
+            skills=tuple(skills),
             archived=archived,
             problems=tuple(problems),
             complete=not find.unlisted,
@@ -178,73 +179,48 @@ class DiskLibrary:
             complete=False,
         )
 
-    def _skills(self, library: LibraryName, layout: Layout, find: Find) -> tuple[list[Skill], int]:
-        """Return the skills of *find*, and how many packages were read for it."""
+    def _skills(
+        self, library: LibraryName, layout: Layout, find: Find
+    ) -> tuple[list[Skill], int, dict[str, tuple[bytes, bytes]]]:
+        """Return the skills of *find*, how many packages were read for it, and the readings to keep."""
         begun_ns = time.time_ns()  # compared with the kernel's file times and nothing else
-        kept = self._cache.load(library)
-        decoded = self._decoded
-        now_decoded: dict[str, tuple[bytes, SkillContent]] = {}
         new: dict[str, tuple[bytes, bytes]] = {}
         reread = 0
-        contents: list[tuple[Package, SkillContent]] = []
+        skills: list[Skill] = []
         for place, package in find.packages.items():
-            found = package.found
-            if found is None:
-                contents.append((package, replace(NO_CONTENT, broken=package.broken)))
-                continue
-            signature = found.signature()
-            before = decoded.get(place)
-            if signature is not None and before is not None and before[0] == signature:
-                content = before[1]
-            elif signature is not None and (stored := kept.get(place)) is not None and stored[0] == signature:
-                content = _decode(stored[1])
+            if package.broken is not None:
+                content = replace(NO_CONTENT, broken=package.broken)
+            elif package.kept is not None:
+                content = _decode(package.kept)
             else:
                 reread += 1
-                content, signature = _read(package, found, begun_ns)
-                if signature is not None:
+                content, signature = _read(package, begun_ns)
+                if signature is not None and printable(place) == place:
                     new[place] = (signature, _encode(content))
-            if signature is not None:
-                now_decoded[place] = (signature, content)
-            if not package.flat or _is_flat_skill(package, content):
-                contents.append((package, content))
-        self._decoded = now_decoded
-        gone = [place for place in kept if place not in now_decoded]
-        if new or gone:
-            self._cache.keep(library, new, gone)
-        return _with_neighbours([_skill(library, layout, package, content) for package, content in contents]), reread
+            if not package.flat or content.description or content.broken is not None:
+                skills.append(_skill(library, layout, package, content))
+        return _with_neighbours(skills), reread, new
 
 
 # --- One skill --------------------------------------------------------------------------------------------------------
 
 
-def _read(package: Package, found: Survey, begun_ns: int) -> tuple[SkillContent, bytes | None]:
+def _read(package: Package, begun_ns: int) -> tuple[SkillContent, bytes | None]:
     """Return the package's content read in full, and the signature to keep it under; None: do not keep it."""
+    broken = "it kept changing while it was read"
     for _ in range(ATTEMPTS):
         try:
-            content = read_content(package.real, found, package.entry_file, flat=package.flat)
+            found = survey(package.real)
+            content = read_content(package.real, found, package.entry_file)
         except ChangedWhileReadError:
-            again = _look_again(package)
-            if again is None:
-                break
-            found = again
-        else:
-            return content, None if is_racy(found, begun_ns) else found.signature()
-    return replace(NO_CONTENT, entry_file=package.entry_file, broken="it kept changing while it was read"), None
-
-
-def _look_again(package: Package) -> Survey | None:
-    if package.flat:
-        return survey_file(package.real)
-    try:
-        with os.scandir(package.real) as scan:
-            return survey(package.real, list(scan))
-    except OSError:
-        return None
-
-
-def _is_flat_skill(package: Package, content: SkillContent) -> bool:
-    """Return whether a loose `<name>.md` is a skill: it has a description, or a header that cannot be read."""
-    return bool(content.description) or package.broken is not None or content.broken is not None
+            continue
+        except OSError as error:
+            broken = f"cannot be read: {error.strerror}"
+            break
+        # What could not be read whole may be readable next time without a file having changed.
+        keep = content.fingerprint is not None and not is_racy(found, begun_ns)
+        return content, found.signature() if keep else None
+    return replace(NO_CONTENT, entry_file=package.entry_file, broken=broken), None
 
 
 def _skill(library: LibraryName, layout: Layout, package: Package, content: SkillContent) -> Skill:
@@ -254,7 +230,9 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
     if rel != package.rel:
         broken = broken or "its name is not UTF-8"
     agreement = names_agree(rel.rpartition("/")[2], content.header_name)
-    if agreement == "other":
+    if agreement == "same":
+        pass
+    elif agreement == "other":
         broken = broken or f"its header says `{content.header_name}`, its folder `{rel.rpartition('/')[2]}`"
     elif agreement == "spelling":
         words = f"its header spells it `{content.header_name}`"
@@ -277,41 +255,47 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         problems=problems,
         link_target=package.link_target,
         external=external,
-        foreign_vcs=f"it is under a version control of its own (`{package.vcs}`)" if package.vcs else None,
+        foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
         also_at=tuple(package.also_at),
     )
 
 
+def _foreign_vcs(name: str | None) -> str | None:
+    return None if name is None else f"it is under a version control of its own (`{name}`)"
+
+
 def _with_neighbours(skills: list[Skill]) -> list[Skill]:
-    """Return *skills* with what only shows beside others: both forms of one name, same names, twins."""
+    """Return *skills* by key, with what only shows beside others: both forms of one name, same names, twins."""
     by_rel: dict[str, Skill] = {}
-    for skill in sorted(skills, key=lambda item: (item.key.rel, item.form)):  # a flat one comes before its folder
-        other = by_rel.get(skill.key.rel)
-        if other is not None:
-            words = f"there are both `{skill.name}/` and `{skill.name}.md`"
-            both = replace(skill, broken=words, also_at=(*skill.also_at, other.path))
-            by_rel[skill.key.rel] = both
-        else:
-            by_rel[skill.key.rel] = skill
+    for skill in skills:
+        rel = skill.key.rel
+        other = by_rel.get(rel)
+        if other is None:
+            by_rel[rel] = skill
+            continue
+        folder, flat = (skill, other) if skill.form == "folder" else (other, skill)
+        words = f"there are both `{skill.name}/` and `{skill.name}.md`"
+        by_rel[rel] = replace(folder, broken=words, also_at=(*folder.also_at, flat.path))
     _mark(by_rel, _name_of, "same-name", "the same name stands at {}")
     _mark(by_rel, _folded_rel, "twin", "{} differs from it only in case or Unicode form")
-    return list(by_rel.values())
+    return [by_rel[rel] for rel in sorted(by_rel)]
 
 
-def _name_of(skill: Skill) -> str:
-    return skill.name
+def _name_of(rel: str) -> str:
+    return rel.rpartition("/")[2]
 
 
-def _folded_rel(skill: Skill) -> str:
-    rel = skill.key.rel
+def _folded_rel(rel: str) -> str:
     return rel.lower() if rel.isascii() else unicodedata.normalize("NFC", unicodedata.normalize("NFC", rel).casefold())
 
 
-def _mark(skills: dict[str, Skill], group: Callable[[Skill], str], code: str, words: str) -> None:
+def _mark(skills: dict[str, Skill], group: Callable[[str], str], code: str, words: str) -> None:
     """Give every skill that shares its *group* with others a problem that names them."""
+    if len({group(rel) for rel in skills}) == len(skills):
+        return
     groups: dict[str, list[str]] = {}
-    for rel, skill in skills.items():
-        groups.setdefault(group(skill), []).append(rel)
+    for rel in sorted(skills):
+        groups.setdefault(group(rel), []).append(rel)
     for rels in groups.values():
         if len(rels) > 1:
             for rel in rels:
@@ -381,7 +365,8 @@ def _root_problems(library: LibraryName, root: str, names: frozenset[str]) -> It
             severity="observe",
             hint="configure the folder that holds the skills, not one of them",
         )
-    if not os.access(root, os.W_OK | os.X_OK):
+    effective = os.access in os.supports_effective_ids
+    if not os.access(root, os.W_OK | os.X_OK, effective_ids=effective):
         yield LibraryProblem(
             library=library,
             code="read-only",

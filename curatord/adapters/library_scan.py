@@ -17,11 +17,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curatord.adapters.package import Survey, printable, survey, survey_file
+from curatord.adapters.package import is_unchanged, printable, vcs_name
 from curatord.core.agent_skills import Layout
 from curatord.core.fingerprint import IGNORED_FOLDERS
 from curatord.core.skill import SKILL_FILE
@@ -33,7 +33,6 @@ MAX_FOLDERS = 200_000
 
 _NEVER_ENTERED = IGNORED_FOLDERS | {"bower_components", "vendor", "__pypackages__"}
 _BUILD_FOLDERS = frozenset({"build", "dist", "target", "out"})
-_VCS_NAMES = (".git", ".hg", ".svn", ".jj")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,9 +44,10 @@ class Package:
         rel: Path within the library, flat files without `.md`; also the last part of its path for links.
         path: Absolute path below the library's configured root; *real* is where it really lies.
         entry_file: The file that makes it a skill, within the package.
-        found: The quick look at it, or None where nothing could be looked at; *broken* then says why.
+        kept: Its reading where that still holds (encoded), else None.
+        broken: Why nothing at all could be read, or None.
         link_target: Where it leads, when it was only reached through a link.
-        vcs: Name of the version control entry that it, or a folder between it and the root, has.
+        vcs: Name of the version control entry that a folder between it and the root has; its own is in its content.
         also_at: Further paths that lead to it.
     """
 
@@ -56,7 +56,7 @@ class Package:
     real: str
     flat: bool
     entry_file: str
-    found: Survey | None
+    kept: bytes | None = None
     broken: str | None = None
     link_target: str | None = None
     external: str | None = None
@@ -90,6 +90,7 @@ class _Walk:
     real_root: str
     skipped: frozenset[str]  # real paths that are never entered: archive, state
     external: tuple[tuple[str, str], ...]  # real path, words
+    kept: Mapping[str, tuple[bytes, bytes]]
     links: list[tuple[str, str, str]] = field(default_factory=list)  # rel, shown path, real path of its folder
     folders: int = 0
     cut: bool = False
@@ -101,6 +102,7 @@ def scan_library(
     *,
     skipped: Sequence[str] = (),
     external: Sequence[tuple[str, str]] = (),
+    kept: Mapping[str, tuple[bytes, bytes]],
 ) -> Find:
     """
     Return the packages of the library at *root*.
@@ -111,6 +113,7 @@ def scan_library(
         skipped: Paths that are never entered, such as the archive.
         external: (path, words) of folders whose skills are never curatord's; those outside of *root* are scanned too,
             as `@<folder>/…`.
+        kept: (signature, encoded content) of earlier readings, by the places of the packages in `Find`.
 
     Raises:
         OSError: The root itself cannot be listed.
@@ -123,6 +126,7 @@ def scan_library(
         real_root=real_root,
         skipped=frozenset(os.path.realpath(path) for path in skipped),
         external=tuple((os.path.realpath(path), words) for path, words in external),
+        kept=kept,
     )
     with os.scandir(real_root) as scan:
         listed = list(scan)
@@ -175,9 +179,14 @@ def _look_into(
     if walk.folders > MAX_FOLDERS:
         walk.cut = True
         return
-    for path, words in walk.external:
-        if real == path or real.startswith(f"{path}/"):
-            external = words
+    if walk.external:
+        external = next((words for path, words in walk.external if f"{real}/".startswith(f"{path}/")), external)
+    kept = walk.kept.get(rel)
+    if kept is not None and is_unchanged(real, kept[0]):
+        walk.find.packages[rel] = Package(
+            rel=rel, path=shown, real=real, flat=False, entry_file="", kept=kept[1], external=external, vcs=vcs
+        )
+        return
     try:
         with os.scandir(real) as scan:
             listed = list(scan)
@@ -185,18 +194,10 @@ def _look_into(
         _add_unreadable(walk, rel, shown, real, error, external=external)
         return
     names = [entry.name for entry in listed]
-    vcs = next((name for name in _VCS_NAMES if name in names), vcs)
     entry_file = _entry_file(names)
     if entry_file is not None:
         walk.find.packages[rel] = Package(
-            rel=rel,
-            path=shown,
-            real=real,
-            flat=False,
-            entry_file=entry_file,
-            found=survey(real, listed),
-            external=external,
-            vcs=vcs,
+            rel=rel, path=shown, real=real, flat=False, entry_file=entry_file, external=external, vcs=vcs
         )
     elif real.rpartition("/")[2] in _BUILD_FOLDERS:
         return
@@ -204,6 +205,7 @@ def _look_into(
         if any(entry.is_dir(follow_symlinks=False) for entry in listed):
             walk.find.unlisted.append((rel, f"folders nested more than {MAX_DEPTH} deep are not looked at"))
     else:
+        vcs = vcs_name(names) or vcs
         _walk_folder(walk, rel, shown, real, listed, depth=depth + 1, vcs=vcs, external=external)
 
 
@@ -220,16 +222,21 @@ def _add_unreadable(walk: _Walk, rel: str, shown: str, real: str, error: OSError
     words = f"the folder cannot be read: {error.strerror}"
     walk.find.unlisted.append((rel, words))
     walk.find.packages[rel] = Package(
-        rel=rel, path=shown, real=real, flat=False, entry_file="", found=None, broken=words, external=external
+        rel=rel, path=shown, real=real, flat=False, entry_file="", broken=words, external=external
     )
 
 
 def _add_flat(walk: _Walk, name: str, shown: str, real: str, *, link_target: str | None = None) -> None:
     """Note a `<name>.md`; whether it is a skill is known only when it was read."""
-    rel = name.removesuffix(".md")
-    key = f"{rel}.md"
-    walk.find.packages[key] = Package(
-        rel=rel, path=shown, real=real, flat=True, entry_file=name, found=survey_file(real), link_target=link_target
+    kept = walk.kept.get(name)
+    walk.find.packages[name] = Package(
+        rel=name.removesuffix(".md"),
+        path=shown,
+        real=real,
+        flat=True,
+        entry_file=real.rpartition("/")[2],
+        kept=kept[1] if kept is not None and is_unchanged(real, kept[0]) else None,
+        link_target=link_target,
     )
 
 
@@ -291,6 +298,7 @@ def _behind_link(walk: _Walk, rel: str, shown: str, target: str) -> list[Package
         real_root=walk.real_root,
         skipped=walk.skipped,
         external=walk.external,
+        kept=walk.kept,
         folders=walk.folders,
     )
     _look_into(inner, rel, shown, target, depth=1, vcs=None, external=None)
@@ -331,7 +339,6 @@ def _add_dead_link(walk: _Walk, rel: str, shown: str, error: OSError) -> None:
         real=shown,
         flat=walk.layout == "flat" and rel.endswith(".md"),
         entry_file="",
-        found=None,
         broken=words,
         link_target=target,
     )

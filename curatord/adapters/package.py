@@ -1,11 +1,13 @@
 """
-One package on disk: a quick look that tells whether it changed, and a full reading when it did.
+One package on disk: whether it is still the one that was read, and a full reading when it is not.
 
-The quick look (`survey`) lists the folder and asks each file for its stat, nothing more. Name, mode, size, mtime,
-ctime and inode of all files together are the package's *signature*. A kept reading is taken as long as the signature
-is the same: an edit in place moves ctime, `git checkout` or `rsync -t` with old mtimes makes a new inode or a new
-ctime, a rename moves the file into another row. What a signature cannot tell is a second write within one tick of the
-file system's clock, so a reading made while any file was younger than `RACY_NS` is used and not kept; the next one is.
+A reading is kept together with a *signature*: for each folder and file of the package its mode, size, mtime, ctime and
+inode, as they were before it was read. It holds as long as asking each of those paths again gives the same. A file
+edited in place moves its ctime, `git checkout` or `rsync -t` with old times makes a new inode or a new ctime, a file
+that is added, removed or renamed moves the times of its folder, so the folders of an unchanged package need not be
+listed again, which is half the cost. (Only folders *within* packages are trusted so far; those that group packages are
+listed each time.) What a signature cannot tell is a second write within one tick of the file system's clock, so a
+reading made while anything was younger than `RACY_NS` is used and not kept; the next one is.
 
 Nothing is followed and nothing special is opened: a FIFO in a package would hang whoever reads it, a link may lead
 anywhere. Files are opened with O_NOFOLLOW and O_NONBLOCK and asked again what they are once open. A package larger than
@@ -17,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,26 +34,31 @@ from curatord.core.fingerprint import (
 )
 from curatord.core.library import SkillContent
 from curatord.core.package import ReadFile, describe
+from curatord.core.skill import SKILL_FILE
 from curatord.core.values import Fingerprint
 from curatord.errors import InputError
 
 __all__ = [
+    "ATTEMPTS",
+    "MAX_ENTRY_BYTES",
     "MAX_FILE_BYTES",
     "ChangedWhileReadError",
     "Survey",
     "entries_of",
     "fingerprint_of",
     "is_racy",
+    "is_unchanged",
     "open_beneath",
     "printable",
     "read_beneath",
     "read_content",
     "survey",
-    "survey_file",
+    "vcs_name",
 ]
 
-MAX_FILES = 5000
+MAX_FILES = 5000  # and folders
 MAX_DEPTH = 24
+ATTEMPTS = 3
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_PACKAGE_BYTES = 256 * 1024 * 1024
 MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of SKILL.md; Hermes refuses 100,000 characters
@@ -61,7 +68,11 @@ _CHUNK = 1024 * 1024
 
 READING = 1  # raised whenever the same bytes are read as something else, so that kept readings are made again
 
-Row = tuple[str, int, int, int, int, int]  # rel, mode, size, mtime_ns, ctime_ns, inode
+_VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
+
+Row = tuple[
+    str, int, int, int, int, int
+]  # "/" + path within the package (or ""), mode, size, mtime_ns, ctime_ns, inode
 
 
 class ChangedWhileReadError(InputError):
@@ -71,104 +82,127 @@ class ChangedWhileReadError(InputError):
 @dataclass(slots=True, kw_only=True)
 class Survey:
     """
-    What the quick look at one package found.
+    What a quick look at one package found.
 
     Attributes:
-        rows: Files and links that could matter, sorted by path; ignored folders are not entered.
+        rows: The package itself first, then everything in it, parents before children; caches are not entered.
         broken: Why the package cannot be read as a whole, in words, or None.
         nested: Paths of further SKILL.md files below the package's own.
-        newest_ns: Newest mtime or ctime, ns since 1970.
+        own_vcs: Name of a version control entry at its top, or None.
     """
 
     rows: list[Row] = field(default_factory=list)
     broken: str | None = None
     nested: list[str] = field(default_factory=list)
-    newest_ns: int = 0
+    own_vcs: str | None = None
 
-    def signature(self) -> bytes | None:
-        """Return the same bytes as long as nothing of the package was touched, or None: do not keep the reading."""
-        try:
-            return _encode((READING, self.broken, self.rows))
-        except UnicodeEncodeError:  # a file name that is no text
-            return None
+    def signature(self) -> bytes:
+        """Return what `is_unchanged` asks for; only for a package whose names are all text."""
+        return _encode((READING, self.rows))
 
 
 _encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[int, list[Row]]).decode
 
 
-def survey(path: str, entries: Sequence[os.DirEntry[str]]) -> Survey:
-    """Return the quick look at the package folder *path*, of which *entries* were listed already."""
+def is_unchanged(path: str, signature: bytes) -> bool:
+    """Return whether the package at *path* (folder or flat file) is still what the reading with *signature* saw."""
+    try:
+        reading, rows = _decode(signature)
+    except msgspec.DecodeError:
+        return False
+    if reading != READING:
+        return False
+    lstat = os.lstat
+    try:
+        for rel, mode, size, mtime, ctime, inode in rows:
+            status = lstat(path + rel)
+            if (
+                status.st_ctime_ns != ctime
+                or status.st_ino != inode
+                or status.st_size != size
+                or status.st_mtime_ns != mtime
+                or status.st_mode != mode
+            ):
+                return False
+    except OSError:
+        return False
+    return bool(rows)
+
+
+def survey(path: str) -> Survey:
+    """
+    Return the quick look at the package *path*, a folder or a flat file.
+
+    Raises:
+        OSError: There is nothing, or it cannot be listed.
+    """
     found = Survey()
     rows = found.rows
-    newest = 0
-    waiting: list[tuple[str, Sequence[os.DirEntry[str]], int]] = [("", entries, 0)]
+    # A folder is asked for its times before it is listed: what comes later then shows as a change.
+    status = os.lstat(path)
+    rows.append(_row("", status))
+    if not stat.S_ISDIR(status.st_mode):
+        found.broken = _odd_rows(rows, path)
+        return found
+    with os.scandir(path) as scan:
+        top = sorted(scan, key=_by_name)
+    found.own_vcs = vcs_name(entry.name for entry in top)
+    waiting: list[tuple[str, list[os.DirEntry[str]], int]] = [("/", top, 0)]
     while waiting:
         prefix, listed, depth = waiting.pop()
         for entry in listed:
             name = entry.name
             try:
-                if entry.is_dir(follow_symlinks=False):
-                    if name in IGNORED_FOLDERS:
-                        continue
+                is_dir = entry.is_dir(follow_symlinks=False)
+                if is_dir and name in IGNORED_FOLDERS:
+                    continue
+                rows.append(_row(prefix + name, entry.stat(follow_symlinks=False)))
+                if is_dir:
                     if depth >= MAX_DEPTH:
-                        found.broken = f"folders nested more than {MAX_DEPTH} deep: {prefix}{name}"
+                        found.broken = f"folders nested more than {MAX_DEPTH} deep: {printable(prefix[1:] + name)}"
                         continue
                     with os.scandir(entry.path) as scan:
-                        waiting.append((f"{prefix}{name}/", list(scan), depth + 1))
-                    continue
-                status = entry.stat(follow_symlinks=False)
+                        waiting.append((f"{prefix}{name}/", sorted(scan, key=_by_name), depth + 1))
             except OSError as error:
-                found.broken = f"cannot be read: {prefix}{name}: {error.strerror}"
+                found.broken = f"cannot be read: {printable(prefix[1:] + name)}: {error.strerror}"
                 continue
-            mode = status.st_mode
-            ctime = status.st_ctime_ns
-            mtime = status.st_mtime_ns
-            rows.append((prefix + name, mode, status.st_size, mtime, ctime, status.st_ino))
-            if ctime > newest:
-                newest = ctime
-            if mtime > newest:
-                newest = mtime
-            if depth and len(name) == 8 and name.lower() == "skill.md":
-                found.nested.append(prefix + name)
+            if depth and len(name) == len(SKILL_FILE) and name.lower() == SKILL_FILE.lower():
+                found.nested.append(prefix[1:] + name)
         if len(rows) > MAX_FILES:
-            found.broken = f"more than {MAX_FILES} files: too large for a skill"
+            found.broken = f"more than {MAX_FILES} files and folders: too large for a skill"
             break
-    if len(rows) > 1:
-        rows.sort()
-    found.newest_ns = newest
-    if found.broken is None:
-        found.broken = _odd_rows(rows)
+    found.broken = found.broken or _odd_rows(rows, path)
     return found
 
 
-def survey_file(path: str) -> Survey:
-    """Return the quick look at the flat skill *path*."""
-    found = Survey()
-    try:
-        status = os.lstat(path)
-    except OSError as error:
-        found.broken = f"cannot be read: {error.strerror}"
-        return found
-    name = path.rpartition("/")[2]
-    found.rows.append((name, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
-    found.newest_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-    found.broken = _odd_rows(found.rows)
-    return found
+def vcs_name(names: Iterable[str]) -> str | None:
+    """Return which of *names* says that a folder is under a version control of its own."""
+    return min(_VCS_NAMES.intersection(names), default=None)
 
 
-def _odd_rows(rows: Sequence[Row]) -> str | None:
-    """Return why a package with *rows* must not be opened, or None."""
+def _by_name(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+def _row(rel: str, status: os.stat_result) -> Row:
+    return rel, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _odd_rows(rows: Sequence[Row], path: str) -> str | None:
+    """Return why the package at *path* with *rows* must not be opened, or None."""
     total = 0
-    for rel, mode, size, *_ in rows:
+    for rel, mode, size, _, _, _ in rows:
+        name = printable(rel[1:] or path.rpartition("/")[2])
         kind = stat.S_IFMT(mode)
         if kind == stat.S_IFREG:
             total += size
             if size > MAX_FILE_BYTES:
-                return f"{printable(rel)} is {size} bytes: too large for a skill"
-        elif kind != stat.S_IFLNK:
-            return f"{printable(rel)} is {_KINDS.get(kind, 'no ordinary file')}, which is never opened"
-        if not rel.isascii() and rel != printable(rel):
-            return f"a file name is not UTF-8: {printable(rel)}"
+                return f"{name} is {size} bytes: too large for a skill"
+        elif kind not in (stat.S_IFLNK, stat.S_IFDIR):
+            return f"{name} is {_KINDS.get(kind, 'no ordinary file')}, which is never opened"
+        if not rel.isascii() and rel[1:] != name:
+            return f"a file name is not UTF-8: {name}"
     return f"{total} bytes in all: too large for a skill" if total > MAX_PACKAGE_BYTES else None
 
 
@@ -182,53 +216,74 @@ _KINDS = {
 
 def printable(name: str) -> str:
     """Return *name* with bytes that are not UTF-8 as `\\xff`."""
+    if name.isascii():
+        return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def is_racy(found: Survey, begun_ns: int) -> bool:
     """Return whether a reading that began at *begun_ns* (system clock, ns since 1970) could miss a later write."""
-    return found.newest_ns > begun_ns - RACY_NS
+    return max(max(row[3], row[4]) for row in found.rows) > begun_ns - RACY_NS
 
 
-def read_content(path: str, found: Survey, entry_file: str, *, flat: bool = False) -> SkillContent:
+def _files(found: Survey, path: str) -> Iterator[tuple[str, Row]]:
+    """Yield (path within the package, row) of every file and link that counts for identity."""
+    for row in found.rows:
+        rel = row[0][1:] or path.rpartition("/")[2]
+        if not stat.S_ISDIR(row[1]) and not is_ignored(rel, link=stat.S_ISLNK(row[1])):
+            yield rel, row
+
+
+def read_content(path: str, found: Survey, entry_file: str) -> SkillContent:
     """
-    Return what the package at *path* says, read in full.
+    Return what the package at *path* (folder or flat file) says, read in full.
 
     Args:
-        path: Its folder, or with *flat* its one file.
         found: A quick look made just before.
         entry_file: Which of its files makes it a skill.
 
     Raises:
         ChangedWhileReadError: It is not any more what *found* saw; look again.
     """
-    base = path.rpartition("/")[0] if flat else path
+    base = _base(path, found)
     broken = found.broken
     files: list[ReadFile] = []
-    for row in found.rows:
+    newest = 0
+    for rel, row in _files(found, path):
+        newest = max(newest, row[3])
         # Of a package that cannot be read as a whole only the entry file is, to say whose it is.
-        if is_ignored(row[0], link=stat.S_ISLNK(row[1])) or (found.broken and row[0] != entry_file):
-            continue
-        if found.broken and (not stat.S_ISREG(row[1]) or row[2] > MAX_ENTRY_BYTES):
+        if found.broken and (rel != entry_file or not stat.S_ISREG(row[1]) or row[2] > MAX_ENTRY_BYTES):
             continue
         try:
-            files.append(_read_row(base, row, entry_file))
+            files.append(_read_row(base, rel, row, keep=rel == entry_file))
         except PermissionError as error:
-            broken = broken or f"cannot be read: {printable(row[0])}: {error.strerror}"
-    newest = max((row[3] for row in found.rows if not is_ignored(row[0], link=stat.S_ISLNK(row[1]))), default=0)
-    return describe(files, entry_file, newest_ns=newest, nested=found.nested, flat=flat, broken=broken)
+            broken = broken or f"cannot be read: {printable(rel)}: {error.strerror}"
+    return describe(
+        files,
+        entry_file,
+        newest_ns=newest,
+        nested=found.nested,
+        flat=base != path,
+        broken=broken,
+        own_vcs=found.own_vcs,
+    )
 
 
-def _read_row(base: str, row: Row, entry_file: str) -> ReadFile:
-    rel, mode, size = row[:3]
+def _base(path: str, found: Survey) -> str:
+    """Return the folder that the paths within the package at *path* start from."""
+    return path if stat.S_ISDIR(found.rows[0][1]) else path.rpartition("/")[0]
+
+
+def _read_row(base: str, rel: str, row: Row, *, keep: bool) -> ReadFile:
+    """Return one file or link with its digest; its content with *keep* or where it is a short text."""
+    mode, size = row[1:3]
     if stat.S_ISLNK(mode):
         try:
-            target = Path(base, rel).readlink()
+            target = str(Path(base, rel).readlink())
         except OSError as error:
             raise ChangedWhileReadError(f"{base}/{rel} changed while it was read") from error
-        return ReadFile(entry=link_entry(rel, str(target)), data=None, link_target=str(target))
-    keep = rel == entry_file or (rel.endswith((".md", ".markdown")) and size <= MAX_TEXT_BYTES)
-    limit = MAX_ENTRY_BYTES if keep else 0
+        return ReadFile(entry=link_entry(rel, target), data=None, link_target=target)
+    limit = MAX_ENTRY_BYTES if keep else MAX_TEXT_BYTES if rel.endswith((".md", ".markdown")) else 0
     try:
         descriptor = open_beneath(base, rel)
     except PermissionError:
@@ -315,9 +370,9 @@ def entries_of(path: str) -> tuple[PackageEntry, ...]:
         InputError: It cannot be read whole, holds something special, or kept changing.
         FileNotFoundError: There is nothing at *path*.
     """
-    for _ in range(3):
+    for _ in range(ATTEMPTS):
         try:
-            return tuple(_entries(path))
+            return tuple(sorted(_entries(path), key=lambda entry: entry.rel))
         except ChangedWhileReadError as error:
             last = error
     raise last
@@ -329,24 +384,15 @@ def fingerprint_of(path: str) -> Fingerprint:
 
 
 def _entries(path: str) -> Iterator[PackageEntry]:
-    status = os.lstat(path)
-    flat = not stat.S_ISDIR(status.st_mode)
-    if flat:
-        found = survey_file(path)
-    else:
-        try:
-            with os.scandir(path) as scan:
-                listed = list(scan)
-        except PermissionError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
-        found = survey(path, listed)
+    try:
+        found = survey(path)
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     if found.broken is not None:
         raise InputError(f"{path}: {found.broken}")
-    base = path.rpartition("/")[0] if flat else path
-    for row in found.rows:
-        if is_ignored(row[0], link=stat.S_ISLNK(row[1])):
-            continue
+    base = _base(path, found)
+    for rel, row in _files(found, path):
         try:
-            yield _read_row(base, row, "").entry
+            yield _read_row(base, rel, row, keep=False).entry
         except PermissionError as error:
-            raise InputError(f"{path}/{row[0]} cannot be read: {error.strerror}") from error
+            raise InputError(f"{base}/{rel} cannot be read: {error.strerror}") from error

@@ -38,6 +38,7 @@ __all__ = [
     "HeaderValue",
     "Lines",
     "SplitText",
+    "read_mapping",
     "render_value",
     "set_header_value",
     "split_text",
@@ -170,6 +171,25 @@ def split_text(data: bytes) -> SplitText | Fault:
         line = len(_BREAK.findall(data[: error.start].decode("utf-8", "replace"))) + 1
         return Fault(line=line, reason=f"not UTF-8 (byte {data[error.start]:#04x} at offset {error.start})")
     return _split(text)
+
+
+def read_mapping(data: bytes) -> dict[str, HeaderValue] | Fault:
+    """
+    Return a whole YAML file (a mapping) as text, lists and mappings, for configurations of others.
+
+    Unlike in a header, aliases are taken; each stands for the one object it names.
+    """
+    try:
+        source = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Fault(line=data.count(b"\n", 0, error.start) + 1, reason="not UTF-8")
+    odd = _UNPRINTABLE.search(source)
+    if odd:
+        return Fault(line=Lines(source).number(odd.start()), reason=f"character U+{ord(odd[0]):04X} is not allowed")
+    read = _read_yaml(source, aliases=True)
+    if isinstance(read, _YamlFault):
+        return Fault(line=Lines(source).number(read.offset), reason=read.reason)
+    return {entry.key: entry.value for entry in read}
 
 
 def set_header_value(data: bytes, key: str, value: str) -> bytes | Fault:
@@ -309,14 +329,15 @@ class _Refusal(Exception):  # noqa: N818 - it never leaves this module
         self.reason = reason
 
 
-def _read_yaml(source: str) -> list[_RawEntry] | _YamlFault:
+def _read_yaml(source: str, *, aliases: bool = False) -> list[_RawEntry] | _YamlFault:
     """Return the top-level entries of *source*; every node is text, a list or a mapping of such."""
     import yaml  # 25 ms that a library without changes does not need
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     stand_ins = _stand_ins(source)
     try:
-        entries = _entries(iter(yaml.parse(source.translate(stand_ins), Loader=loader)), yaml)
+        events = iter(yaml.parse(source.translate(stand_ins), Loader=loader))
+        entries = _entries(events, yaml, {} if aliases else None)
     except _Refusal as refusal:
         return _YamlFault(offset=refusal.offset, reason=refusal.reason)
     except yaml.MarkedYAMLError as error:
@@ -346,7 +367,7 @@ def _translated(value: HeaderValue, table: Mapping[int, int]) -> HeaderValue:
     return [_translated(inner, table) for inner in value]
 
 
-def _entries(events: Iterator[Any], yaml: Any) -> list[_RawEntry]:
+def _entries(events: Iterator[Any], yaml: Any, anchors: dict[str, HeaderValue] | None) -> list[_RawEntry]:
     entries: list[_RawEntry] = []
     seen: dict[str, int] = {}
     documents = 0
@@ -360,7 +381,7 @@ def _entries(events: Iterator[Any], yaml: Any) -> list[_RawEntry]:
             for key_event in events:
                 if isinstance(key_event, yaml.MappingEndEvent):
                     break
-                entry = _entry(key_event, events, yaml)
+                entry = _entry(key_event, events, yaml, anchors)
                 if entry.key in seen:
                     raise _Refusal(entry.key_at, f"`{entry.key}` stands twice")
                 seen[entry.key] = entry.key_at
@@ -372,11 +393,13 @@ def _entries(events: Iterator[Any], yaml: Any) -> list[_RawEntry]:
     return entries
 
 
-def _entry(key_event: Any, events: Iterator[Any], yaml: Any) -> _RawEntry:
+def _entry(key_event: Any, events: Iterator[Any], yaml: Any, anchors: dict[str, HeaderValue] | None) -> _RawEntry:
     key = _key_text(key_event, yaml)
     event = next(events)
     if isinstance(event, yaml.ScalarEvent):
         _check_node(event)
+        if anchors is not None and event.anchor:
+            anchors[event.anchor] = _scalar(event)
         style = {"'": "single", '"': "double", "|": "block", ">": "block"}.get(event.style or "", "plain")
         return _RawEntry(
             key=key,
@@ -386,7 +409,7 @@ def _entry(key_event: Any, events: Iterator[Any], yaml: Any) -> _RawEntry:
             start=event.start_mark.index,
             end=event.end_mark.index,
         )
-    value, end = _node(event, events, yaml, depth=1)
+    value, end = _node(event, events, yaml, anchors, depth=1)
     return _RawEntry(
         key=key,
         value=value,
@@ -397,8 +420,22 @@ def _entry(key_event: Any, events: Iterator[Any], yaml: Any) -> _RawEntry:
     )
 
 
-def _node(event: Any, events: Iterator[Any], yaml: Any, *, depth: int) -> tuple[HeaderValue, int]:
+def _node(
+    event: Any, events: Iterator[Any], yaml: Any, anchors: dict[str, HeaderValue] | None, *, depth: int
+) -> tuple[HeaderValue, int]:
     """Return the value that *event* begins and the offset behind it; *depth* is bounded, so recursion is."""
+    if anchors is not None and isinstance(event, yaml.AliasEvent):
+        # One object however often it is named: nothing grows.
+        return anchors.get(event.anchor), event.end_mark.index
+    value, end = _new_node(event, events, yaml, anchors, depth=depth)
+    if anchors is not None and event.anchor:
+        anchors[event.anchor] = value
+    return value, end
+
+
+def _new_node(
+    event: Any, events: Iterator[Any], yaml: Any, anchors: dict[str, HeaderValue] | None, *, depth: int
+) -> tuple[HeaderValue, int]:
     _check_node(event)
     if isinstance(event, yaml.ScalarEvent):
         return _scalar(event), event.end_mark.index
@@ -409,7 +446,7 @@ def _node(event: Any, events: Iterator[Any], yaml: Any, *, depth: int) -> tuple[
         for item in events:
             if isinstance(item, yaml.SequenceEndEvent):
                 return items, item.end_mark.index
-            items.append(_node(item, events, yaml, depth=depth + 1)[0])
+            items.append(_node(item, events, yaml, anchors, depth=depth + 1)[0])
     mapping: dict[str, HeaderValue] = {}
     for key_event in events:
         if isinstance(key_event, yaml.MappingEndEvent):
@@ -417,7 +454,7 @@ def _node(event: Any, events: Iterator[Any], yaml: Any, *, depth: int) -> tuple[
         key = _key_text(key_event, yaml)
         if key in mapping:
             raise _Refusal(key_event.start_mark.index, f"`{key}` stands twice")
-        mapping[key] = _node(next(events), events, yaml, depth=depth + 1)[0]
+        mapping[key] = _node(next(events), events, yaml, anchors, depth=depth + 1)[0]
     raise _Refusal(event.start_mark.index, "the header ends too early")
 
 

@@ -8,10 +8,10 @@ archived packages go and whose ownership files are read; one scanner reads all t
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 
 from curatord.core.agent_skills import Layout
 from curatord.core.settings import HostName, LibrarySettings
@@ -45,9 +45,9 @@ _STAMP = re.compile(r"(?P<name>.+)-(?P<stamp>\d{14})\Z")
 
 def host_of_path(path: str) -> HostName | None:
     """Return the host whose library lies at *path* (absolute, POSIX), or None where the path does not tell."""
-    parts = PurePosixPath(path).parts
+    parents = path.rstrip("/").split("/")[:-1]
     for folder, host in _HOST_FOLDERS:
-        if folder in parts[:-1]:
+        if folder in parents:
             return host
     return None
 
@@ -85,8 +85,10 @@ def archive_of(settings: LibrarySettings, layout: Layout) -> str:
     """Return the absolute path of a library's archive (contract, section 4)."""
     if settings.archive is not None:
         return settings.archive
-    root = PurePosixPath(settings.path)
-    return str(root / ".archive" if layout == "hermes" else root.parent / f".{root.name}-archive")
+    parent, name = posixpath.split(settings.path.rstrip("/"))
+    return (
+        posixpath.join(parent, name, ".archive") if layout == "hermes" else posixpath.join(parent, f".{name}-archive")
+    )
 
 
 def archived_name(folder: str) -> tuple[str, datetime | None]:

@@ -79,6 +79,7 @@ class SkillContent:
         newest_ns: Newest modification of such a file, ns since 1970; 0 where there is none.
         headings: Of the entry file, in order, cut to some dozens.
         outward: Paths and names that may mean another skill.
+        own_vcs: Name of the version control entry (`.git` …) at its top, or None.
         installed_by: Words where a marker in the package says that a hub or plugin put it there.
     """
 
@@ -97,6 +98,7 @@ class SkillContent:
     outward: tuple[OutwardLink, ...] = ()
     problems: tuple[Problem, ...] = ()
     installed_by: str | None = None
+    own_vcs: str | None = None
 
 
 NO_CONTENT = SkillContent()

@@ -43,6 +43,7 @@ def describe(
     nested: Sequence[str] = (),
     flat: bool = False,
     broken: str | None = None,
+    own_vcs: str | None = None,
 ) -> SkillContent:
     """
     Return what the package with *files* says.
@@ -53,6 +54,7 @@ def describe(
         newest_ns: Newest modification, ns since 1970.
         nested: Paths of further SKILL.md files in it.
         flat: Whether it is a `<name>.md` at a library's root, whose neighbours are other skills.
+        own_vcs: Name of a version control entry at its top.
         broken: Why *files* are not all there is, in words; the package then has no fingerprint.
     """
     entries = [file.entry for file in files]
@@ -87,6 +89,7 @@ def describe(
         outward=tuple(_outward(files, entry_file, text, facts, flat=flat))[:MAX_OUTWARD],
         problems=tuple(problems),
         installed_by=next((words for rel, words in _MARKERS.items() if rel in by_rel), None),
+        own_vcs=own_vcs,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from curatord.adapters.store.schema_curation import CURATION_1
 from curatord.adapters.store.schema_ingest import INGEST_1
+from curatord.adapters.store.schema_library import LIBRARY_1
 
 __all__ = ["MIGRATIONS", "Migration"]
 
@@ -26,4 +27,5 @@ class Migration:
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(name="ingest: sources, files, sessions, events", statements=INGEST_1),
     Migration(name="curation: skills, runs, actions, proposals", statements=CURATION_1),
+    Migration(name="library: kept readings of packages", statements=LIBRARY_1),
 )
