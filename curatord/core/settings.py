@@ -198,13 +198,18 @@ class LlmPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmEndpoint:
-    """One model behind one URL. *context_tokens* None: 8,192 for a loopback server, 128,000 else."""
+    """
+    One model behind one URL.
+
+    *context_tokens* None: 8,192 for a loopback server, 128,000 else. *timeout*, the longest silence, None: 600 s for
+    a loopback server, which is silent while a slow model thinks (bugs B131), 120 s else.
+    """
 
     base_url: HttpUrl
     model: str
     api: Literal["openai-chat", "anthropic-messages"] = "openai-chat"
     api_key: KeyRef | None = None
-    timeout: Period = timedelta(seconds=120)
+    timeout: Period | None = None
     context_tokens: Many | None = None
     max_output_tokens: Many = 8192
     price: LlmPrice | None = None
