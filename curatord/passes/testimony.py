@@ -1,0 +1,211 @@
+"""
+What transcripts say of libraries and skills, put together for one look.
+
+Everything is read from the ingest's store once a look. Which library an event meant is worked out anew each time
+(contract, section 5), since libraries move, appear and go while transcripts stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from curatord.core.affinity import host_of, speaks_of
+from curatord.core.idle import Gap, LibraryClock
+from curatord.core.library import LibrarySnapshot, Skill
+from curatord.core.resolve import KnownLibrary, KnownSkill, Resolver
+from curatord.core.settings import LibrarySettings, SourceSettings
+from curatord.core.skill_record import SkillRecord
+from curatord.core.usage import Heard, HostCounters, SkillUsage, fold_name, usage_by_skill
+from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName, State
+from curatord.core.words import stamp
+from curatord.ports.ingest_store import CreatedBy, IngestReader, SkillUse, SourceState
+
+__all__ = ["LibraryResolver", "PlacedSource", "TranscriptTestimony", "known_libraries"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedSource:
+    """One place of one configured source."""
+
+    settings: SourceSettings
+    path: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the store knows it by."""
+        return self.settings.host, self.path
+
+
+def known_libraries(
+    libraries: Iterable[LibrarySettings],
+    snapshots: Mapping[LibraryName, LibrarySnapshot],
+    records: Iterable[SkillRecord] = (),
+) -> tuple[KnownLibrary, ...]:
+    """Return the libraries as far as an event can mean them; archived skills too, since agents still ask for them."""
+    archived: dict[LibraryName, list[KnownSkill]] = {}
+    for record in records:
+        if record.state is State.ARCHIVED:
+            archived.setdefault(record.key.library, []).append(KnownSkill(rel=record.key.rel))
+    known = []
+    for settings in libraries:
+        name = LibraryName(settings.name)
+        snapshot = snapshots.get(name)
+        live = [
+            KnownSkill(
+                rel=skill.key.rel,
+                header_name=skill.content.header_name if skill.content.header_name != skill.name else None,
+            )
+            for skill in (snapshot.skills if snapshot is not None else ())
+        ]
+        there = {skill.rel for skill in live}
+        live += [skill for skill in archived.get(name, ()) if skill.rel not in there]
+        known.append(
+            KnownLibrary(
+                name=name,
+                path=settings.path,
+                host=host_of(settings),
+                seen_as=settings.seen_as,
+                skills=tuple(live),
+            )
+        )
+    return tuple(known)
+
+
+@dataclass(slots=True)
+class LibraryResolver:
+    """Answers whose skill an event meant; one `Resolver` a source, made when it is first asked."""
+
+    libraries: tuple[KnownLibrary, ...]
+    sources: Sequence[PlacedSource]
+    home: str | None
+    _resolvers: dict[tuple[str, str | None], Resolver] = field(default_factory=dict)
+
+    def __call__(
+        self, *, host: str, skill: str, path: str | None, cwd: str | None, source: str | None = None
+    ) -> str | None:
+        """Return the library's name, or None where nothing tells."""
+        resolver = self._resolvers.get((host, source))
+        if resolver is None:
+            placed = [s for s in self.sources if s.settings.host == host and source in (None, s.path)]
+            only = next((s.settings.libraries for s in placed), None)
+            resolver = self._resolvers[host, source] = Resolver(
+                self.libraries,
+                host=host,
+                source_path=source or (placed[0].path if placed else None),
+                only=only,
+                home=self.home,
+            )
+        return resolver.resolve(skill=skill, path=path, cwd=cwd).library
+
+
+class TranscriptTestimony:
+    """
+    Fills the port `passes.look.Testimony`.
+
+    Args:
+        reader: The ingest's store.
+        sources: All places that are read.
+        libraries: All libraries, for whose sources speak of which.
+        resolve: Whose skill an event meant.
+        away_after: Gaps of work longer than this matter to the clock.
+        now: Of this look.
+        warm: Returns what the sources' own scan found wrong, by (host, path), in words.
+    """
+
+    def __init__(
+        self,
+        reader: IngestReader,
+        *,
+        sources: Sequence[PlacedSource],
+        libraries: Sequence[LibrarySettings],
+        resolve: LibraryResolver,
+        away_after: timedelta,
+        states: Callable[[], Sequence[SourceState]] | None = None,
+    ) -> None:
+        self._reader = reader
+        self._sources = sources
+        self._libraries = libraries
+        self._away_after = away_after
+        self._states = {(state.host, state.path): state for state in (states or reader.sources)()}
+        uses = reader.skill_usage(resolve=resolve)
+        self._uses = uses
+        self._by_name: dict[str, list[SkillUse]] = {}
+        for use in uses:
+            self._by_name.setdefault(fold_name(use.skill).rpartition("/")[2], []).append(use)
+
+    def usage(
+        self, keys: Iterable[SkillKey], counters: Mapping[SkillKey, HostCounters]
+    ) -> Mapping[SkillKey, SkillUsage]:
+        """Return the usage of each skill."""
+        heard = [
+            Heard(
+                library=LibraryName(use.library) if use.library is not None else None,
+                skill=SkillName(use.skill),
+                counts=use.counts,
+                newest=use.newest,
+                sessions=use.sessions,
+                hosts=use.hosts,
+            )
+            for use in self._uses
+        ]
+        return usage_by_skill(keys, heard, counters)
+
+    def created_by(self, key: SkillKey) -> CreatedBy | None:
+        """Return the first session that was seen to create the skill."""
+        made = [use.created for use in self._about(key) if use.created is not None]
+        return min(made, key=lambda created: created.at, default=None)
+
+    def created_at(self, skill: Skill) -> datetime | None:
+        """Return when a session was seen to create *skill*."""
+        created = self.created_by(skill.key)
+        return created.at if created is not None else None
+
+    def changed_since(self, skill: Skill, since: datetime) -> str | None:
+        """Return the event that explains a change of *skill* after *since*, in words, or None."""
+        for use in self._about(skill.key):
+            for kind in (EventKind.PATCH, EventKind.CREATE):
+                at = use.newest.get(kind)
+                if at is not None and at >= since:
+                    return f"a session's {kind} at {stamp(at)}"
+        return None
+
+    def source_ids(self, library: LibrarySettings) -> list[int]:
+        """Return the store's ids of the sources that speak of *library* and were ever scanned."""
+        return [state.source_id for state in self._states_of(library)]
+
+    def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None) -> LibraryClock:
+        """Return the library's clock."""
+        states = self._states_of(library)
+        ids = [state.source_id for state in states]
+        # What one file hides is a warning of the scan; a source that could not be listed at all cannot testify.
+        doubts = tuple(
+            f"{state.path} was never read whole" for state in states if state.complete_at is None and state.present
+        )
+        return LibraryClock(
+            library=LibraryName(library.name),
+            sources=len([source for source in self._sources if speaks_of(source.settings, library, self._libraries)]),
+            observed_since=self._reader.testifies_from(ids),
+            first_scan_at=first_scan_at,
+            first_work=self._reader.first_work_at(ids),
+            newest_work=self._reader.newest_work_at(ids),
+            newest_evidence=max(
+                (state.newest_record_at for state in states if state.newest_record_at is not None), default=None
+            ),
+            gaps=tuple(
+                Gap(start=start, end=end) for start, end in self._reader.work_gaps(ids, longer_than=self._away_after)
+            ),
+            doubts=doubts,
+        )
+
+    def _states_of(self, library: LibrarySettings) -> list[SourceState]:
+        found = []
+        for source in self._sources:
+            state = self._states.get(source.key)
+            if state is not None and speaks_of(source.settings, library, self._libraries):
+                found.append(state)
+        return found
+
+    def _about(self, key: SkillKey) -> list[SkillUse]:
+        return [use for use in self._by_name.get(fold_name(key.name), ()) if use.library in (None, key.library)]
