@@ -55,12 +55,16 @@ class Observation:
         records: All records of the library as they are now, the changed ones included.
         put: Records that are new, or differ in what a scan may say.
         shifts: States that changed by other hands.
+        moved: Records of skills that stand at another path now; their old keys are in `gone`.
+        gone: Keys under which nothing is remembered any more.
         met: How many skills were met for the first time.
     """
 
     records: Mapping[SkillKey, SkillRecord]
     put: tuple[SkillRecord, ...] = ()
     shifts: tuple[Shift, ...] = ()
+    moved: tuple[SkillRecord, ...] = ()
+    gone: tuple[SkillKey, ...] = ()
     met: int = 0
 
 
@@ -89,6 +93,8 @@ def observe(
     known = {key: record for key, record in records.items() if key.library == snapshot.library}
     after = dict(known)
     shifts: list[Shift] = []
+    moved: list[SkillKey] = []
+    gone: list[SkillKey] = []
     met = 0
     orphans = _orphans(snapshot, known)
     for skill in snapshot.skills:
@@ -100,6 +106,8 @@ def observe(
                 record = _first_sight(skill, birth(skill), now)
             else:
                 del after[record.key]
+                gone.append(record.key)
+                moved.append(skill.key)
                 record = replace(record, key=skill.key, missing_since=None)
         elif record.state is State.ARCHIVED:
             back = _came_back(record, now)
@@ -114,17 +122,24 @@ def observe(
             package = in_archive.get(key.name)
             if package is not None and _is_news(package, record):
                 at = (archived_by_host or {}).get(key.name) or package.archived_at or now
-                gone = _archived_elsewhere(record, package, at, now)
+                away = _archived_elsewhere(record, package, at, now)
                 shifts.append(
-                    Shift(before=record, after=gone, reason="it was found in the archive, put there by the host")
+                    Shift(before=record, after=away, reason="it was found in the archive, put there by the host")
                 )
-                after[key] = gone
+                after[key] = away
             elif record.missing_since is None:
                 after[key] = replace(record, missing_since=now)
     for record in _strangers_in_archive(snapshot, after, archived_by_host or {}, now):
         after[record.key] = record
     put = tuple(record for key, record in sorted(after.items()) if known.get(key) != record)
-    return Observation(records=dict(sorted(after.items())), put=put, shifts=tuple(shifts), met=met)
+    return Observation(
+        records=dict(sorted(after.items())),
+        put=put,
+        shifts=tuple(shifts),
+        moved=tuple(after[key] for key in moved),
+        gone=tuple(gone),
+        met=met,
+    )
 
 
 def _first_sight(skill: Skill, birth: Birth | None, now: datetime) -> SkillRecord:

@@ -119,6 +119,7 @@ def test_a_moved_skill_keeps_its_history() -> None:
 
     assert [a_key("ops/deploy")] == list(look.records)
     assert look.records[a_key("ops/deploy")].pinned
+    assert ((a_key("deploy"),), [a_key("ops/deploy")]) == (look.gone, [record.key for record in look.moved])
     assert THEN == look.records[a_key("ops/deploy")].first_seen_at
 
 
