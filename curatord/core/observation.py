@@ -75,7 +75,7 @@ def observe(
     now: datetime,
     birth: Callable[[Skill], Birth | None],
     managed: Callable[[Skill, SkillRecord], bool],
-    explained: Callable[[Skill, SkillRecord], str | None],
+    explained: Callable[[Skill, SkillRecord], bool],
     archived_by_host: Mapping[str, datetime] | None = None,
 ) -> Observation:
     """
@@ -87,7 +87,7 @@ def observe(
         now: The tick's one reading of the clock.
         birth: Evidence of a new skill's birth beside its files, or None.
         managed: Whether curatord may change the skill, with that record.
-        explained: What explains that its content is not the one last seen, in words, or None.
+        explained: Whether sessions or the host's ledger explain that its content is not the one last seen.
         archived_by_host: When the host says that it archived which name.
     """
     known = {key: record for key, record in records.items() if key.library == snapshot.library}
@@ -195,7 +195,7 @@ def _brought_up_to_date(
     now: datetime,
     *,
     managed: Callable[[Skill, SkillRecord], bool],
-    explained: Callable[[Skill, SkillRecord], str | None],
+    explained: Callable[[Skill, SkillRecord], bool],
 ) -> SkillRecord:
     """Return *record* with content, presence and trust as this look found them."""
     record = record if record.missing_since is None else replace(record, missing_since=None)
@@ -212,7 +212,7 @@ def _brought_up_to_date(
         # Only a change of content that we trusted can be explained away: once it was edited by hand, a later event
         # does not say that the hand's edit is ours.
         and record.seen_fingerprint in (record.trusted_fingerprint, None)
-        and explained(skill, record) is not None
+        and explained(skill, record)
     ):
         record = replace(record, trusted_fingerprint=fingerprint)
     if fingerprint is not None and fingerprint != record.seen_fingerprint:

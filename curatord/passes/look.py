@@ -17,6 +17,7 @@ from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.lifecycle import SkillFacts, Verdict, judge
 from curatord.core.observation import Birth, Observation, observe
+from curatord.core.ownership import SLACK, hand_edited
 from curatord.core.run_record import Counts
 from curatord.core.settings import LibrarySettings, LifecycleSettings
 from curatord.core.skill_record import SkillRecord
@@ -31,13 +32,12 @@ class Standings:
     """
     Whose one skill is, by ownership's one function.
 
-    *managed* and *why* as everywhere; *protected* and *edited* are words or None; *host_pinned* is the host's own pin.
+    *managed* and *why* as everywhere; *protected* is words or None; *host_pinned* is the host's own pin.
     """
 
     managed: bool
     why: str
     protected: str | None = None
-    edited: str | None = None
     host_pinned: bool = False
 
 
@@ -47,6 +47,11 @@ class HostView(Protocol):
     @property
     def warnings(self) -> Sequence[str]:
         """What could not be read or is odd, in words."""
+        ...
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Why nothing of the library may be aged at all, in words; empty where nothing speaks against it."""
         ...
 
     def standing(self, skill: Skill, record: SkillRecord) -> Standings:
@@ -61,16 +66,16 @@ class HostView(Protocol):
         """Return what the host counted for itself."""
         ...
 
-    def explains(self, skill: Skill, since: datetime) -> str | None:
-        """Return what in the host's own ledger explains that *skill* changed after *since*, in words, or None."""
+    def changes(self, skill: Skill, since: datetime) -> Sequence[datetime]:
+        """Return when the host's own ledger says that *skill* was changed, at or after *since*."""
         ...
 
     def archived_at(self) -> Mapping[str, datetime]:
         """Return when the host says that it archived which name."""
         ...
 
-    def references(self, skills: Iterable[Skill]) -> Mapping[SkillKey, str]:
-        """Return which skills the host's schedules or other live skills name, with that in words."""
+    def references(self) -> Mapping[SkillKey, str]:
+        """Return which skills the host's schedules or other live skills name, with who does in words."""
         ...
 
 
@@ -87,11 +92,11 @@ class Testimony(Protocol):
         """Return when a session was seen to create *skill*."""
         ...
 
-    def changed_since(self, skill: Skill, since: datetime) -> str | None:
-        """Return the event that explains a change of *skill* after *since*, in words, or None."""
+    def changes(self, skill: Skill, since: datetime) -> Sequence[datetime]:
+        """Return when sessions were seen to change *skill*, at or after *since*, as far as it is known."""
         ...
 
-    def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None) -> LibraryClock:
+    def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None, doubts: Sequence[str]) -> LibraryClock:
         """Return the library's clock."""
         ...
 
@@ -175,29 +180,29 @@ class Looker:
 
     Attributes:
         libraries: Each configured library with how it is read.
-        host_view: Reads a library's host's own files.
+        host_views: Reads the files of the libraries' hosts.
         testimony: Reads what transcripts say.
         records: What is remembered.
         policy: The periods of the lifecycle.
     """
 
     libraries: Sequence[tuple[LibrarySettings, Callable[[], LibrarySnapshot]]]
-    host_view: Callable[[LibrarySettings, LibrarySnapshot], HostView]
+    host_views: Callable[[Mapping[LibraryName, LibrarySnapshot]], Mapping[LibraryName, HostView]]
     testimony: Callable[[Mapping[LibraryName, LibrarySnapshot]], Testimony]
     records: Records
     policy: LifecycleSettings
 
     def look(self, now: datetime, *, remember: bool) -> Look:
         """Return everything as it is; *now* is the caller's one reading of the clock."""
-        snapshots = {settings: read() for settings, read in self.libraries}
-        by_name = {LibraryName(settings.name): snapshot for settings, snapshot in snapshots.items()}
-        testimony = self.testimony(by_name)
+        read = [(settings, read_it()) for settings, read_it in self.libraries]
+        snapshots = {snapshot.library: snapshot for _, snapshot in read}
+        testimony = self.testimony(snapshots)
         known = self.records.skills()
-        views: dict[LibraryName, HostView] = {}
+        views = self.host_views(snapshots)
         observations: dict[LibraryName, Observation] = {}
         counters: dict[SkillKey, HostCounters] = {}
-        for settings, snapshot in snapshots.items():
-            view = views[snapshot.library] = self.host_view(settings, snapshot)
+        for _, snapshot in read:
+            view = views[snapshot.library]
             observation = observations[snapshot.library] = self._observe(snapshot, known, view, testimony, now)
             if remember:
                 self.records.remember(snapshot.library, observation, now=now)
@@ -210,7 +215,7 @@ class Looker:
         looks: dict[LibraryName, LibraryLook] = {}
         facts: dict[SkillKey, SkillFacts] = {}
         verdicts: dict[SkillKey, Verdict] = {}
-        for settings, snapshot in snapshots.items():
+        for settings, snapshot in read:
             looked = looks[snapshot.library] = self._library(
                 settings, snapshot, views[snapshot.library], observations[snapshot.library], testimony, now
             )
@@ -240,9 +245,11 @@ class Looker:
                 return Birth(at=at, source="event")
             return None
 
-        def explained(skill: Skill, record: SkillRecord) -> str | None:
+        def explained(skill: Skill, record: SkillRecord) -> bool:
             since = record.seen_at or record.first_seen_at
-            return view.explains(skill, since) or testimony.changed_since(skill, since)
+            times = [*view.changes(skill, since - SLACK), *testimony.changes(skill, since - SLACK)]
+            trusted = record.trusted_fingerprint
+            return hand_edited(skill, trusted=trusted, trusted_at=since, explanations=times) is None
 
         return observe(
             snapshot,
@@ -267,13 +274,13 @@ class Looker:
         return LibraryLook(
             settings=settings,
             snapshot=snapshot,
-            clock=testimony.clock(settings, first_scan_at=first_scan_at or now),
+            clock=testimony.clock(settings, first_scan_at=first_scan_at or now, doubts=view.doubts),
             standings={
                 skill.key: view.standing(skill, observation.records[skill.key])
                 for skill in snapshot.skills
                 if skill.key in observation.records
             },
-            references=view.references(snapshot.skills),
+            references=view.references(),
             warnings=(
                 *(f"library {problem.library}: {problem.words}" for problem in snapshot.problems),
                 *view.warnings,
@@ -293,7 +300,14 @@ class Looker:
             broken=skill.broken if skill is not None else None,
             referenced=looked.references.get(key),
             host_pinned=standing.host_pinned,
-            edited=standing.edited,
+            edited=_edited(record) if standing.managed else None,
             archive_rejected=self.records.rejected_archiving(key, record),
             usage=usage,
         )
+
+
+def _edited(record: SkillRecord) -> str | None:
+    """Return how the content differs from what curatord last had the licence to change, in words (promise 10)."""
+    if record.trusted_fingerprint is None or record.seen_fingerprint == record.trusted_fingerprint:
+        return None
+    return f"it was edited by hand (`curatord adopt {record.key}` hands it over as it is now)"

@@ -19,7 +19,6 @@ from curatord.core.settings import LibrarySettings, SourceSettings
 from curatord.core.skill_record import SkillRecord
 from curatord.core.usage import Heard, HostCounters, SkillUsage, fold_name, usage_by_skill
 from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName, State
-from curatord.core.words import stamp
 from curatord.ports.ingest_store import CreatedBy, IngestReader, SkillUse, SourceState
 
 __all__ = ["LibraryResolver", "PlacedSource", "TranscriptTestimony", "known_libraries"]
@@ -162,27 +161,25 @@ class TranscriptTestimony:
         created = self.created_by(skill.key)
         return created.at if created is not None else None
 
-    def changed_since(self, skill: Skill, since: datetime) -> str | None:
-        """Return the event that explains a change of *skill* after *since*, in words, or None."""
-        for use in self._about(skill.key):
-            for kind in (EventKind.PATCH, EventKind.CREATE):
-                at = use.newest.get(kind)
-                if at is not None and at >= since:
-                    return f"a session's {kind} at {stamp(at)}"
-        return None
+    def changes(self, skill: Skill, since: datetime) -> Sequence[datetime]:
+        """Return when sessions were seen to change *skill*, at or after *since*; of each kind of change the newest."""
+        return [
+            at
+            for use in self._about(skill.key)
+            for kind in (EventKind.PATCH, EventKind.CREATE)
+            if (at := use.newest.get(kind)) is not None and at >= since
+        ]
 
     def source_ids(self, library: LibrarySettings) -> list[int]:
         """Return the store's ids of the sources that speak of *library* and were ever scanned."""
         return [state.source_id for state in self._states_of(library)]
 
-    def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None) -> LibraryClock:
-        """Return the library's clock."""
+    def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None, doubts: Sequence[str]) -> LibraryClock:
+        """Return the library's clock; *doubts* are others' reasons why it cannot be trusted."""
         states = self._states_of(library)
         ids = [state.source_id for state in states]
         # What one file hides is a warning of the scan; a source that could not be listed at all cannot testify.
-        doubts = tuple(
-            f"{state.path} was never read whole" for state in states if state.complete_at is None and state.present
-        )
+        unread = [f"{state.path} was never read whole" for state in states if state.complete_at is None]
         return LibraryClock(
             library=LibraryName(library.name),
             sources=len([source for source in self._sources if speaks_of(source.settings, library, self._libraries)]),
@@ -196,7 +193,7 @@ class TranscriptTestimony:
             gaps=tuple(
                 Gap(start=start, end=end) for start, end in self._reader.work_gaps(ids, longer_than=self._away_after)
             ),
-            doubts=doubts,
+            doubts=(*unread, *doubts),
         )
 
     def _states_of(self, library: LibrarySettings) -> list[SourceState]:

@@ -49,7 +49,7 @@ def a_look(
     archived: tuple[ArchivedPackage, ...] = (),
     complete: bool = True,
     managed: bool = True,
-    explained: str | None = None,
+    explained: bool = False,
     birth: Birth | None = None,
 ) -> Observation:
     snapshot = LibrarySnapshot(
@@ -162,7 +162,7 @@ def test_what_was_put_back_by_hand_lives_again() -> None:
 
 def test_an_explained_change_is_trusted() -> None:
     """A patch that a session shows is no hand edit (promise 10)."""
-    look = a_look(a_skill(content="f2"), records=(a_record(),), explained="a patch event")
+    look = a_look(a_skill(content="f2"), records=(a_record(),), explained=True)
 
     assert "f2" == look.records[a_key("deploy")].trusted_fingerprint
 
@@ -178,7 +178,7 @@ def test_a_later_event_does_not_explain_an_earlier_hand() -> None:
     """Once edited by hand, a patch on top does not make the hand's edit ours."""
     edited = a_record(seen_fingerprint=Fingerprint("f2"))
 
-    record = a_look(a_skill(content="f3"), records=(edited,), explained="a patch event").records[a_key("deploy")]
+    record = a_look(a_skill(content="f3"), records=(edited,), explained=True).records[a_key("deploy")]
 
     assert "f1" == record.trusted_fingerprint
 
