@@ -1,4 +1,4 @@
-"""`python -m curatord`."""
+"""`python -m curatord`, and the command `curatord`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import sys
 
 def main() -> int:
     """Return the exit code of the command line; modules are imported late, since `--version` should be quick."""
-    from curatord import __version__
-
     if sys.argv[1:] == ["--version"]:
+        from curatord import __version__
+
         sys.stdout.write(f"curatord {__version__}\n")
         return 0
-    sys.stderr.write("curatord: no command is built yet\n")
-    return 2
+    from curatord.cli.main import main as run
+
+    return run()
 
 
 if __name__ == "__main__":

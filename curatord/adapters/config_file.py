@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from curatord.config.tree import MAX_BYTES
+from curatord.config.nodes import MAX_BYTES
 from curatord.core.hosts import set_variable
 from curatord.errors import ConfigError
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from curatord.config.parse import Found
 from curatord.core.hosts import HOST_PLACES, host_home, library_places
@@ -19,10 +19,10 @@ from curatord.core.settings import HostName, LibrarySettings, SourceSettings
 __all__ = ["Discovery", "FoundHost", "FoundLibrary", "discover"]
 
 MAX_PROFILES = 100
+MAX_LEDGER_BYTES = 16 * 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundHost:
+class FoundHost(NamedTuple):
     """A host whose home is there; *why* is the environment variable that named it, or `default`."""
 
     host: HostName
@@ -30,19 +30,23 @@ class FoundHost:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundLibrary:
-    """A skill library that is there. *skills* counts its `SKILL.md` files; *same_as* are other names of the folder."""
+class FoundLibrary(NamedTuple):
+    """
+    A skill library that is there.
+
+    *skills* counts its `SKILL.md` files, *handed_over* those that the host's own ledger marks as an agent's; *same_as*
+    are other names of the folder.
+    """
 
     name: str
     path: str
     host: HostName | None
     skills: int
+    handed_over: int = 0
     same_as: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What was found; *problems* are `(path, reason)` of what could not be looked at."""
 
     hosts: tuple[FoundHost, ...] = ()
@@ -90,12 +94,40 @@ def discover(environ: Mapping[str, str], home: str | None, *, count: bool = Fals
         if real in seen:
             first = seen[real]
             seen[real] = FoundLibrary(
-                name=first.name, path=first.path, host=first.host, skills=first.skills, same_as=(*first.same_as, path)
+                name=first.name,
+                path=first.path,
+                host=first.host,
+                skills=first.skills,
+                handed_over=first.handed_over,
+                same_as=(*first.same_as, path),
             )
             continue
+        outer = next((lib for other, lib in seen.items() if _overlap(real, other)), None)
+        if outer is not None:
+            problems.append((path, f"overlaps {outer.path}; each skill must belong to one library"))
+            continue
         skills = _count_skills(path) if count else 0
-        seen[real] = FoundLibrary(name=name, path=path, host=owner, skills=skills)
+        handed = _agent_made(path) if count and owner == "hermes" else 0
+        seen[real] = FoundLibrary(name=name, path=path, host=owner, skills=skills, handed_over=handed)
     return Discovery(hosts=tuple(hosts), libraries=tuple(seen.values()), problems=tuple(problems))
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one.startswith(other.rstrip("/") + "/") or other.startswith(one.rstrip("/") + "/")
+
+
+def _agent_made(path: str) -> int:
+    """Return how many skills Hermes' ledger hands over, for people to read; what cannot be read hands over none."""
+    import json
+
+    try:
+        with (Path(path) / ".usage.json").open("rb") as handle:
+            records = json.loads(handle.read(MAX_LEDGER_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return 0
+    if not isinstance(records, dict):
+        return 0
+    return sum(isinstance(record, dict) and record.get("created_by") == "agent" for record in records.values())
 
 
 def _is_folder(path: str, problems: list[tuple[str, str]]) -> bool:

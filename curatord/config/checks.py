@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from curatord.config.nodes import Origin
 from curatord.config.reader import Problem, nearest
-from curatord.config.tree import Origin
 from curatord.core.settings import Config, LlmEndpoint
 from curatord.core.units import format_duration
 

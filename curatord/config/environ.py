@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from curatord.config.tree import Mapping_, Node, Origin, Scalar, Sequence_, TreeError, parse_tree
+from curatord.config.nodes import Mapping_, Node, Origin, Scalar, Sequence_, TreeError
+from curatord.config.tree import parse_tree
 
 __all__ = ["NOT_SETTINGS", "PREFIX", "lay_over", "variable_of"]
 

@@ -14,13 +14,14 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from curatord.config.checks import cross_check, notices_of
 from curatord.config.environ import lay_over
+from curatord.config.nodes import Mapping_, Origin, Scalar, TreeError, decode
 from curatord.config.reader import BAD, Expansion, Problem, Reader, fields_of, optional, unmarked
 from curatord.config.render import plain
-from curatord.config.tree import Mapping_, Origin, Scalar, TreeError, decode, parse_tree
+from curatord.config.tree import parse_tree
 from curatord.core.hosts import host_of_path, set_variable
 from curatord.core.settings import Config, KeyRef, LibrarySettings, SourceSettings
 from curatord.errors import ConfigError
@@ -28,8 +29,7 @@ from curatord.errors import ConfigError
 __all__ = ["Found", "Loaded", "default_state_dir", "known_keys", "parse"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """The hosts and libraries of this machine, used where the configuration does not name its own."""
 
     sources: tuple[SourceSettings, ...] = ()
@@ -108,7 +108,7 @@ def parse(
         reader.origins["libraries"] = Origin(found=True)
     whole = replace(whole, libraries=tuple(_hosted(item, environ, home) for item in whole.libraries))
     problems = [
-        replace(problem, origin=_origin_near(problem.key, reader.origins, name)) for problem in cross_check(whole)
+        problem._replace(origin=_origin_near(problem.key, reader.origins, name)) for problem in cross_check(whole)
     ]
     if problems:
         raise _error(problems)

@@ -18,10 +18,10 @@ import typing
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from curatord.config.environ import open_text
-from curatord.config.tree import Mapping_, Node, Origin, Scalar, Sequence_, TreeError, resolve_plain
+from curatord.config.nodes import Mapping_, Node, Origin, Scalar, Sequence_, TreeError, resolve_plain
 from curatord.core.setting_rules import Rule
 from curatord.core.settings import KeyRef
 from curatord.core.units import format_duration, parse_duration, parse_size
@@ -39,8 +39,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_KEY = re.compile(r"(api[-_]?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(NamedTuple):
     """What is wrong with *key*, where it stands, and what to do."""
 
     key: str
@@ -49,8 +48,7 @@ class Problem:
     hint: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Expansion:
+class Expansion(NamedTuple):
     """What texts in paths stand for: the user's *home*, the variables, the file's folder; None where there is none."""
 
     home: str | None
@@ -58,8 +56,7 @@ class Expansion:
     folder: str | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a settings dataclass: its type without marks, its rule, and whether it must be said."""
 
     name: str

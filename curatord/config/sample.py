@@ -94,7 +94,7 @@ def _line(indent: str, name: str, value: str, key: str | None = None, lead: str 
     """Return `name: value` with the meaning of *key* behind it."""
     said = f"{indent}{lead}{name}:{' ' if value else ''}{value}"
     doc = SETTING_DOCS.get(name if key is None else key, "")
-    return f"{said:<{_COLUMN}}# {doc}" if doc else said
+    return f"{said:<{_COLUMN - 1}} # {doc}" if doc else said
 
 
 def _object(name: str, value: Any, key: str, indent: str, lead: str = "") -> list[str]:

@@ -9,16 +9,15 @@ is the readers' knowledge.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from posixpath import join, normpath
+from typing import NamedTuple
 
 from curatord.core.settings import HostName
 
 __all__ = ["HOST_PLACES", "HostPlaces", "LibraryPlace", "host_home", "host_of_path", "library_places", "set_variable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlaces:
+class HostPlaces(NamedTuple):
     """
     One host's places.
 
@@ -40,8 +39,7 @@ class HostPlaces:
     others: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryPlace:
+class LibraryPlace(NamedTuple):
     """A folder that is a skill library if it exists. *host* None: several hosts share it."""
 
     name: str

@@ -6,9 +6,8 @@ What a setting's value must be like beyond its type, written beside the type: `A
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 __all__ = [
     "AnyPath",
@@ -29,8 +28,7 @@ __all__ = [
 TextKind = Literal["plain", "path", "view_path", "glob", "url", "name"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """
     Bounds of a number or duration, and what kind of text a text is.
 

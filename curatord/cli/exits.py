@@ -1,0 +1,45 @@
+"""The one place where errors and outcomes become exit codes (README, "Exit codes")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from curatord.errors import CuratorError
+
+__all__ = ["OK", "SKIPPED", "of_changes", "of_error", "of_run", "of_status"]
+
+OK = 0
+SKIPPED = 3
+NEEDS_A_HUMAN = 4
+
+_OF_OUTCOME = {
+    "ok": OK,
+    "nothing_to_do": OK,
+    "partial": SKIPPED,
+    "budget": SKIPPED,
+    "failed": SKIPPED,
+    "held": NEEDS_A_HUMAN,
+    "interrupted": 130,
+}
+
+
+def of_error(error: CuratorError) -> int:
+    """Return the code of an error raised on purpose; each class of `curatord.errors` carries its own."""
+    return error.exit_code
+
+
+def of_run(record: Any) -> int:
+    """Return the code of a run by the `outcome` of its run.json; an outcome nobody knows is no success."""
+    return _OF_OUTCOME.get(record["outcome"], SKIPPED)
+
+
+def of_changes(changes: Any) -> int:
+    """Return the code of changes (`cli.app`): 0 where all that was asked for is so now."""
+    return SKIPPED if changes.get("skipped") or changes.get("failed") else OK
+
+
+def of_status(status: Any, *, check: bool) -> int:
+    """Return the code of `status`: with *check*, 0 only while a daemon is alive and says of itself no trouble."""
+    daemon = status.get("daemon") or {}
+    healthy = daemon.get("alive") is True and not daemon.get("last_error")
+    return OK if healthy or not check else SKIPPED

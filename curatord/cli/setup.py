@@ -1,0 +1,236 @@
+"""Commands that set up: config, completion, init, demo, try."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curatord.cli import exits
+from curatord.cli.context import Context
+from curatord.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from curatord.adapters.discover import Discovery
+    from curatord.config import Loaded
+
+__all__ = ["completion", "config_check", "config_schema", "config_show", "demo", "init", "try_out"]
+
+
+def config_show(context: Context) -> int:
+    """Print the configuration in force, and where each value comes from."""
+    from curatord.config.show import as_json, as_yaml
+
+    loaded = context.loaded()
+    if context.arguments.json:
+        context.out.json(as_json(loaded))
+    else:
+        for line in as_yaml(loaded):
+            context.out.line(line)
+        _notices(context, loaded.notices)
+    return exits.OK
+
+
+def config_check(context: Context) -> int:
+    """Read the configuration; an error goes its usual way, but as JSON where that was asked for."""
+    try:
+        loaded = context.loaded()
+    except ConfigError as error:
+        if not context.arguments.json:
+            raise
+        problem = {"file": error.file, "line": error.line, "key": error.key, "error": str(error), "hint": error.hint}
+        context.out.json({"ok": False, **problem, "notices": []})
+        return exits.of_error(error)
+    if context.arguments.json:
+        context.out.json({"ok": True, "file": loaded.config.origin, "notices": list(loaded.notices)})
+    else:
+        context.out.line(f"{loaded.config.origin or 'no configuration file, so the defaults'}: fine")
+        _notices(context, loaded.notices)
+    return exits.OK
+
+
+def config_schema(context: Context) -> int:
+    """Print the JSON Schema."""
+    from curatord.config.schema import json_schema
+
+    context.out.json(json_schema())
+    return exits.OK
+
+
+def completion(context: Context) -> int:
+    """Print completions."""
+    from curatord.cli.completion import completion as script
+
+    context.out.text(script(context.arguments.shell))
+    return exits.OK
+
+
+def init(context: Context) -> int:
+    """Find hosts and libraries, say what was found and what follows, and write a configuration where none is."""
+    from curatord.loading import discover_hosts, places
+
+    found = discover_hosts(context.environ)
+    text = _config_text(found)
+    output = context.arguments.output
+    if output == "-":
+        context.out.text(text)
+        return exits.OK
+    _tell_found(context, found)
+    where = output or places(context.environ).own
+    if where is None:
+        raise ConfigError("no home folder is known, so there is no place for a configuration", hint="--output FILE")
+    target = Path(where).absolute()
+    if target.exists() or target.is_symlink():
+        context.out.line(f"{target} is there already and stays as it is")
+        context.out.note("curatord init --output - prints what would be written now")
+        return exits.OK
+    if not context.arguments.yes and not _agreed(context, f"write {target}?"):
+        return exits.OK
+    _write_new(target, text)
+    context.out.line("wrote ", (str(target), "bold"))
+    context.out.line(
+        "next: curatord run --dry-run shows what would be done; curatord daemon does it when things are quiet"
+    )
+    return exits.OK
+
+
+def _config_text(found: Discovery) -> str:
+    """Return the commented configuration for what was found; a home named by a variable is written out."""
+    from curatord.config import parse
+    from curatord.config.sample import render_sample
+
+    settings = found.as_settings()
+    named = {host.host: host.home for host in found.hosts if host.why != "default"}
+    sources = tuple(replace(source, path=named.get(source.host)) for source in settings.sources)
+    text = render_sample(sources=sources or None, libraries=settings.libraries or None)
+    parse(text, {}, file="/config.yaml", home="/")  # never write what could not be read back
+    return text
+
+
+def _tell_found(context: Context, found: Discovery) -> None:
+    out = context.out
+    if not found.hosts:
+        out.line("no agent host was found on this machine")
+    for host in found.hosts:
+        why = "" if host.why == "default" else f" (named by {host.why})"
+        out.line("host     ", (host.host, "bold"), f"  {host.home}{why}")
+    for library in found.libraries:
+        out.line("library  ", (library.name, "bold"), f"  {library.path}, {library.skills} skills")
+        for other in library.same_as:
+            out.line(f"         the same folder as {other}")
+    for path, reason in found.problems:
+        out.note(("note: ", "yellow"), f"{path}: {reason}")
+    handed = sum(library.handed_over for library in found.libraries)
+    if handed:
+        out.line(f"managed from the start: the {handed} that Hermes' own ledger marks as made by its agent")
+    if found.libraries:
+        rest = "all others" if handed else "they are all yours: nothing"
+        told = "stay untouched until you hand them over" if handed else "is touched until you hand it over"
+        out.line(f"{rest} {told} (curatord adopt NAME)")
+
+
+def _agreed(context: Context, question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("there is nobody to ask whether to write it", hint="add --yes")
+    context.out.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _write_new(target: Path, text: str) -> None:
+    """Write *text* to *target*, which must not be there; leaves nothing half written."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except OSError as error:
+        raise ConfigError(
+            f"{target}: {error.strerror}", file=str(target), hint="--output names another place"
+        ) from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+    except OSError as error:
+        target.unlink(missing_ok=True)
+        raise ConfigError(f"{target}: {error.strerror}", file=str(target), hint="nothing was written") from error
+
+
+def demo(context: Context) -> int:
+    """Make a small home with a year of history, and run on it."""
+    return _demo(context, context.arguments.folder, run=not context.arguments.no_run)
+
+
+def _demo(context: Context, said: str | None, *, run: bool) -> int:
+    from curatord.config import parse
+    from curatord.demo import make_demo
+
+    folder = Path(said).absolute() if said else Path(tempfile.mkdtemp(prefix="curatord-demo-"))
+    made = make_demo(folder, datetime.now(UTC))
+    out = context.out
+    out.line("made a demonstration home: ", (str(folder), "bold"))
+    out.line(f"  {made.skills} skills and {made.sessions} sessions of a year, all of it invented")
+    if not run:
+        out.line(f"next: curatord --config {made.config} run --dry-run")
+        return exits.OK
+    # The demo stands by itself: neither the user's variables nor the hosts of this machine have a say.
+    loaded = parse(made.config.read_bytes(), {}, file=str(made.config), home=str(folder), platform=sys.platform)
+    code = _dry_run(context, loaded)
+    out.line()
+    out.line(f"look around: curatord --config {made.config} skills")
+    out.line(f"do it:       curatord --config {made.config} run, then undo last")
+    return code
+
+
+def _dry_run(context: Context, loaded: Loaded) -> int:
+    from curatord.cli.views.status import show_status
+
+    with context.stopping.listening(), context.app(loaded=loaded, bar="looking") as app:
+        record = app.run(dry_run=True, respect_gates=False, llm=False, library=None)
+        if context.stopping.asked():
+            return 128 + context.stopping.number
+        report, status = app.report(record["run_id"]), app.status()
+    context.out.line()
+    context.out.text(report["text"])
+    context.out.line()
+    show_status(context.out, status)
+    return exits.of_run(record)
+
+
+def try_out(context: Context) -> int:
+    """
+    Show what curatord would do here, and change nothing.
+
+    With a configuration, or with state of an earlier run, that is `run --dry-run`. Without, the hosts found are looked
+    at with a state folder that is thrown away, so that a newcomer's machine stays as it was. Without hosts: the demo.
+    """
+    loaded = context.loaded()
+    config = loaded.config
+    if not config.sources and not config.libraries:
+        context.out.line("no agent host was found on this machine, so here is a demonstration")
+        return _demo(context, context.arguments.folder, run=True)
+    _notices(context, loaded.notices)
+    if config.origin is not None or Path(config.state_dir).exists():
+        code = _dry_run(context, loaded)
+    else:
+        context.out.line(f"found: {_names([source.host for source in config.sources])}; looking, changing nothing")
+        with tempfile.TemporaryDirectory(prefix="curatord-try-") as folder:
+            code = _dry_run(context, replace(loaded, config=replace(config, state_dir=str(Path(folder) / "state"))))
+    context.out.line()
+    context.out.line("next: curatord init writes a configuration; curatord run does what was shown")
+    return code
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) or "libraries only"
+
+
+def _notices(context: Context, notices: Sequence[str]) -> None:
+    for notice in notices:
+        context.out.note(("note: ", "yellow"), notice)

@@ -1,0 +1,116 @@
+"""Views of what was done, of what waits, and of changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from curatord.cli.output import Output
+from curatord.cli.views.words import count, state_cell, when
+
+__all__ = ["show_changes", "show_diff", "show_pending", "show_run", "show_scan"]
+
+ROWS_SHOWN = 20
+
+
+def show_scan(out: Output, value: Any) -> None:
+    """Print the contract's `scan`."""
+    if not value["sources"]:
+        out.line("no sources: name them in the configuration (curatord init)")
+        return
+    rows = [
+        (
+            source["host"],
+            source["path"] or "",
+            str(source["files"]),
+            str(source["changed"]),
+            str(source["records"]),
+            str(source["unreadable"] or ""),
+        )
+        for source in value["sources"]
+    ]
+    out.table(("host", "path", "files", "changed", "records", "unreadable"), rows, right=(2, 3, 4, 5))
+    sessions, events = count(value["sessions"], "session"), count(value["events"], "skill event")
+    out.line(f"{sessions}, {events}, {value['elapsed_s']:.2f} s")
+
+
+def show_run(out: Output, value: Any) -> None:
+    """Print a run's record in short; the whole stands in its report."""
+    style = "green" if value["outcome"] in ("ok", "nothing_to_do") else "yellow"
+    out.line(f"run {value['run_id']}: ", (value["outcome"], style))
+    if value.get("summary"):
+        out.line("  ", value["summary"])
+    would = "would become " if value["dry_run"] else ""
+    for row in value["transitions"][:ROWS_SHOWN]:
+        out.line(f"  {row['library']}/{row['skill']}: {would}", state_cell(row["to"]), ", ", row["reason"])
+    if len(value["transitions"]) > ROWS_SHOWN:
+        out.line(f"  … and {len(value['transitions']) - ROWS_SHOWN} more")
+    for row in value["consolidated"][:ROWS_SHOWN]:
+        out.line(
+            f"  {row['name']}: merged into {row['into']}"
+            if not value["dry_run"]
+            else f"  {row['name']} → {row['into']}"
+        )
+    advice = value.get("advice") or []
+    if advice:
+        out.line(f"  not managed, only told: {count(len(advice), 'skill')} (curatord report {value['run_id']})")
+    for row in value["skipped"]:
+        out.line("  ", ("skipped: ", "yellow"), f"{row['action']}: {row['reason']}")
+    for row in value["failed"]:
+        out.line("  ", ("failed: ", "red"), f"{row['action']}: {row['error']}")
+    for text in value["warnings"]:
+        out.line("  ", ("warning: ", "yellow"), text)
+    if value.get("error"):
+        out.line("  ", ("error: ", "red"), value["error"])
+    if value["pending"] and not value["dry_run"]:
+        out.line(f"  {count(len(value['pending']), 'change')} waiting for your decision: curatord pending")
+    out.line(f"  the whole report: curatord report {value['run_id']}")
+    if value["dry_run"]:
+        out.line("  nothing was changed; curatord run does it")
+
+
+def show_pending(out: Output, value: Any) -> None:
+    """Print the contract's list of `pending`."""
+    if not value:
+        out.line("nothing waits for a decision")
+        return
+    rows = [
+        (
+            (entry["id"], "bold"),
+            entry["kind"],
+            entry["library"] or "",
+            entry["summary"] or "",
+            entry["reason"] or "",
+            when(entry["created_at"]),
+        )
+        for entry in value
+    ]
+    out.table(("id", "kind", "library", "what", "why", "since"), rows)
+    out.note("curatord diff ID shows one; curatord approve ID applies it; curatord reject ID refuses it")
+
+
+def show_diff(out: Output, value: Any) -> None:
+    """Print one proposal and its diff, the lines that come and go in colour."""
+    out.line((value["id"], "bold"), f" {value['kind']}: ", value["summary"] or "")
+    out.line("  ", value["reason"] or "")
+    for line in (value["diff"] or "").splitlines():
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        out.line((line, style) if style else line)
+
+
+def show_changes(out: Output, value: Any) -> None:
+    """Print changes (`cli.app`): what was done on the answer's stream, what was not beside it."""
+    for row in value.get("done") or []:
+        action = f" (undo {row['action']})" if row.get("action") else ""
+        out.line((_named(row), "bold"), f": {row['what']}{action}")
+    for row in value.get("unchanged") or []:
+        out.line(_named(row), f": unchanged, {row['reason']}")
+    for row in value.get("skipped") or []:
+        out.note(_named(row), ": ", ("skipped", "yellow"), f", {row['reason']}")
+    for row in value.get("failed") or []:
+        out.note(_named(row), ": ", ("failed", "red"), f", {row['error']}")
+    if value.get("hint"):
+        out.note(str(value["hint"]))
+
+
+def _named(row: Any) -> str:
+    return str(row["skill"] or "")

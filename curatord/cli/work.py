@@ -1,0 +1,52 @@
+"""Commands that work: scan, run, daemon."""
+
+from __future__ import annotations
+
+from curatord.cli import exits
+from curatord.cli.context import Context
+
+__all__ = ["daemon", "run", "scan"]
+
+
+def scan(context: Context) -> int:
+    """Ingest up to now."""
+    from curatord.cli.views.work import show_scan
+
+    loaded = context.loaded()
+    _notices(context, loaded.notices)
+    with context.stopping.listening(), context.app(loaded=loaded, bar="scanning") as app:
+        value = app.scan()
+    context.answer(value, show_scan)
+    return _stopped(context) or exits.OK
+
+
+def run(context: Context) -> int:
+    """Do one whole curation now."""
+    from curatord.cli.views.work import show_run
+
+    said = context.arguments
+    loaded = context.loaded()
+    _notices(context, loaded.notices)
+    with context.stopping.listening(), context.app(loaded=loaded, bar="running") as app:
+        value = app.run(
+            dry_run=said.dry_run, respect_gates=said.respect_gates, llm=not said.no_llm, library=said.library
+        )
+    context.answer(value, show_run)
+    return _stopped(context) or exits.of_run(value)
+
+
+def daemon(context: Context) -> int:
+    """Run until a signal; the daemon takes signals itself."""
+    loaded = context.loaded()
+    _notices(context, loaded.notices)
+    with context.app(loaded=loaded) as app:
+        return app.daemon()
+
+
+def _notices(context: Context, notices: tuple[str, ...]) -> None:
+    for notice in notices:
+        context.out.note(("note: ", "yellow"), notice)
+
+
+def _stopped(context: Context) -> int:
+    return 128 + context.stopping.number if context.stopping.asked() else 0

@@ -1,0 +1,58 @@
+"""
+How a configuration comes together: file, environment, and the hosts of this machine where nothing is said.
+
+Part of the wiring: with `curatord.wiring` the one that knows adapters.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from curatord.adapters.config_file import candidates, default_config_path, locate, read, user_home
+from curatord.adapters.discover import Discovery, discover
+from curatord.config import Found, Loaded, parse
+
+__all__ = ["ConfigPlaces", "discover_hosts", "load_config", "places"]
+
+
+class ConfigPlaces(NamedTuple):
+    """Where configurations are looked for, and where the user's own belongs."""
+
+    own: str | None
+    looked_at: tuple[str, ...]
+    home: str | None
+
+
+def places(environ: Mapping[str, str]) -> ConfigPlaces:
+    """Return the places on this platform."""
+    home = user_home(environ)
+    return ConfigPlaces(
+        own=default_config_path(environ, home, sys.platform),
+        looked_at=tuple(candidates(environ, home, sys.platform)),
+        home=home,
+    )
+
+
+def discover_hosts(environ: Mapping[str, str]) -> Discovery:
+    """Return the hosts and libraries of this machine, skills counted."""
+    return discover(environ, user_home(environ), count=True)
+
+
+def load_config(said: str | None, environ: Mapping[str, str]) -> Loaded:
+    """
+    Return the configuration in force; *said* is `--config`.
+
+    Raises:
+        ConfigError: It is wrong, or the named file is not there.
+    """
+    home = user_home(environ)
+    path = locate(said, environ, home, sys.platform)
+    data = None if path is None else read(path)
+    found = _found(environ, home)
+    return parse(data, environ, file=path, home=home, found=found, platform=sys.platform)
+
+
+def _found(environ: Mapping[str, str], home: str | None) -> Found:
+    return discover(environ, home).as_settings()
