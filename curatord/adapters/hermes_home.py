@@ -9,11 +9,11 @@ Nothing is locked for reading: Hermes replaces these files by rename, so each is
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from curatord.adapters.small_files import read_small
 from curatord.core.hermes_files import (
     CuratorState,
     HermesConfig,
@@ -37,7 +37,6 @@ from curatord.errors import OwnershipError
 
 __all__ = ["HermesHome"]
 
-MAX_BYTES = 64 * 1024 * 1024
 LEDGER_TAIL_BYTES = 16 * 1024 * 1024  # Hermes itself keeps 5 MiB by default
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ class HermesHome:
         Lines that cannot be read are passed over: the ledger can only explain a change, never license one.
         """
         try:
-            data = _read(f"{self.skills}/.curator_ledger.jsonl", tail=LEDGER_TAIL_BYTES)
+            data = read_small(f"{self.skills}/.curator_ledger.jsonl", tail=LEDGER_TAIL_BYTES)
         except OwnershipError:
             return
         for line in (data or b"").split(b"\n"):
@@ -96,7 +95,7 @@ class HermesHome:
 
     def _schedule(self) -> tuple[tuple[ScheduleReference, ...], list[str], str | None]:
         try:
-            data = _read(f"{self.home}/cron/jobs.json")
+            data = read_small(f"{self.home}/cron/jobs.json")
             references, warnings = parse_schedule(data) if data is not None else ((), [])
         except OwnershipError as error:
             return (), [], str(error)
@@ -139,7 +138,7 @@ class _Reading:
 
     def _read(self, path: str, parse: Callable[[bytes], T], missing: T, words: list[str]) -> T:
         try:
-            data = _read(path)
+            data = read_small(path)
             return missing if data is None else parse(data)
         except OwnershipError as error:
             words.append(str(error))
@@ -152,35 +151,3 @@ def _no_usage() -> tuple[dict[str, UsageRow], list[str]]:
 
 def _no_curator_state() -> tuple[CuratorState, list[str]]:
     return CuratorState(), []
-
-
-def _read(path: str, *, tail: int | None = None) -> bytes | None:
-    """
-    Return the bytes of *path* (with *tail*, of its newest whole lines), or None where there is nothing.
-
-    Raises:
-        OwnershipError: It is there and cannot be read: permissions, no ordinary file, too large.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if os.path.islink(path):  # noqa: PTH114 - text
-            raise OwnershipError(f"{path} is a link that leads nowhere") from error
-        return None
-    except OSError as error:
-        raise OwnershipError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise OwnershipError(f"{path} is no ordinary file")
-            if tail is not None and status.st_size > tail:
-                file.seek(status.st_size - tail)
-                file.readline()
-                return file.read(tail)
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise OwnershipError(f"{path} cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise OwnershipError(f"{path} is larger than {MAX_BYTES} bytes")
-    return data

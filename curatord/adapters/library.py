@@ -16,6 +16,8 @@ from dataclasses import replace
 
 import msgspec
 
+from curatord.adapters.hermes_home import HermesHome
+from curatord.adapters.installers import read_installed
 from curatord.adapters.library_scan import Find, Package, scan_library
 from curatord.adapters.package import (
     ATTEMPTS,
@@ -32,6 +34,7 @@ from curatord.adapters.package import (
 from curatord.core.agent_skills import Layout
 from curatord.core.fingerprint import IGNORED_FOLDERS, PackageEntry
 from curatord.core.header import Fault
+from curatord.core.hermes_files import HermesFacts
 from curatord.core.layout import archive_of, archived_name, detect_layout
 from curatord.core.library import (
     NO_CONTENT,
@@ -42,6 +45,7 @@ from curatord.core.library import (
     Skill,
     SkillContent,
 )
+from curatord.core.ownership import LibraryView, ownership_facts
 from curatord.core.settings import LibrarySettings
 from curatord.core.skill import SKILL_FILE, names_agree, parse_skill
 from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName
@@ -83,29 +87,47 @@ class DiskLibrary:
     Args:
         settings: Its part of the configuration; paths are absolute.
         cache: Kept readings; what is there is trusted as long as the files' signatures are the same.
-        external_dirs: Further folders that are never curatord's, as the host's own configuration names them.
     """
 
-    def __init__(self, settings: LibrarySettings, cache: PackageCache, *, external_dirs: Sequence[str] = ()) -> None:
+    def __init__(self, settings: LibrarySettings, cache: PackageCache) -> None:
         self._settings = settings
         self._cache = cache
-        self._external = [
-            *((path, "an external folder (configuration)") for path in settings.external_dirs),
-            *((path, "an external folder (the host's own configuration)") for path in external_dirs),
-        ]
+
+    def look(self, *, observed: Sequence[str] = ()) -> LibraryView:
+        """Return what is there now and what bears on whose it is; whatever is wrong is in there."""
+        root = self._settings.path.rstrip("/") or "/"
+        try:
+            names, layout = _look_at_root(self._settings, root)
+            hermes = HermesHome(root).read() if layout == "hermes" else None
+            snapshot = self._snapshot(root, layout, names, hermes)
+        except OSError as error:
+            hermes, snapshot = None, self._unreadable(LibraryName(self._settings.name), root, error)
+        installed = read_installed(root)
+        facts = ownership_facts(
+            snapshot,
+            hermes,
+            installed=installed.names,
+            unjudged=installed.unjudged,
+            observed=observed,
+            plugin=installed.plugin,
+        )
+        return LibraryView(snapshot=snapshot, facts=facts, hermes=hermes)
 
     def read(self) -> LibrarySnapshot:
-        """Return what is there now; whatever is wrong with it is in the snapshot."""
+        """Return the snapshot of a look."""
+        return self.look().snapshot
+
+    def _snapshot(
+        self, root: str, layout: Layout, names: frozenset[str], hermes: HermesFacts | None
+    ) -> LibrarySnapshot:
         settings = self._settings
-        root = settings.path.rstrip("/") or "/"
         name = LibraryName(settings.name)
-        try:
-            names, layout = _look_at_root(settings, root)
-            archive = archive_of(settings, layout)
-            kept = self._cache.load(settings.name)
-            find = scan_library(root, layout, skipped=[archive], external=self._external, kept=kept)
-        except OSError as error:
-            return self._unreadable(name, root, error)
+        archive = archive_of(settings, layout)
+        external = [(path, "an external folder (configuration)") for path in settings.external_dirs]
+        if hermes is not None:
+            external += [(path, "an external folder (Hermes' config.yaml)") for path in hermes.config.external_dirs]
+        kept = self._cache.load(settings.name)
+        find = scan_library(root, layout, skipped=[archive], external=external, kept=kept)
         skills, reread, new = self._skills(name, layout, find)
         gone = [place for place in kept if place not in find.packages]
         if new or gone:
@@ -113,16 +135,8 @@ class DiskLibrary:
         archived, archive_notes = _archived(archive)
         problems = [
             *_root_problems(name, root, names),
-            *(
-                LibraryProblem(
-                    library=name, code="unlisted", severity="note", words=f"{printable(rel) or '.'}: {words}"
-                )
-                for rel, words in find.unlisted
-            ),
-            *(
-                LibraryProblem(library=name, code="odd-entry", severity="note", words=f"{printable(rel)}: {words}")
-                for rel, words in (*find.notes, *archive_notes)
-            ),
+            *(_note(name, "unlisted", rel, words) for rel, words in find.unlisted),
+            *(_note(name, "odd-entry", rel, words) for rel, words in (*find.notes, *archive_notes)),
         ]
         return LibrarySnapshot(
             library=name,
@@ -375,6 +389,10 @@ def _root_problems(library: LibraryName, root: str, names: frozenset[str]) -> It
             hint="it is read and reported, nothing in it is changed; give curatord's user the right to write, or "
             "say `manage: none`",
         )
+
+
+def _note(library: LibraryName, code: str, rel: str, words: str) -> LibraryProblem:
+    return LibraryProblem(library=library, code=code, severity="note", words=f"{printable(rel) or '.'}: {words}")
 
 
 def _archived(archive: str) -> tuple[tuple[ArchivedPackage, ...], list[tuple[str, str]]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from curatord.core.fingerprint import PackageEntry
 from curatord.core.library import LibrarySnapshot, Skill
+from curatord.core.ownership import LibraryView
 from curatord.core.values import Fingerprint
 
 __all__ = ["LibraryReader", "PackageCache"]
@@ -15,8 +16,16 @@ __all__ = ["LibraryReader", "PackageCache"]
 class LibraryReader(Protocol):
     """One configured library."""
 
+    def look(self, *, observed: Sequence[str] = ()) -> LibraryView:
+        """
+        Return what is there now and what bears on whose it is; whatever is wrong is in there, never an exception.
+
+        *observed* are words for conflicts with other libraries: nothing in this one may be changed because of them.
+        """
+        ...
+
     def read(self) -> LibrarySnapshot:
-        """Return what is there now; whatever is wrong with it is in the snapshot, never an exception."""
+        """Return the snapshot of a look."""
         ...
 
     def read_text(self, skill: Skill) -> bytes:

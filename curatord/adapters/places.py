@@ -1,0 +1,33 @@
+"""Where the configured paths really lead, for `core.places`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from curatord.core.layout import archive_of
+from curatord.core.library import LibraryProblem
+from curatord.core.places import Place, conflicts
+from curatord.core.settings import Config
+
+__all__ = ["look_for_conflicts"]
+
+
+def look_for_conflicts(config: Config) -> list[LibraryProblem]:
+    """
+    Return every conflict between the paths of *config*, with links resolved; `config check`, `doctor` and runs ask.
+
+    Sources without a path, which stand for a host's own places, are left out: their adapters know those.
+    """
+    return conflicts(list(_places(config)))
+
+
+def _places(config: Config) -> Iterator[Place]:
+    for library in config.libraries:
+        yield Place(kind="library", label=library.name, path=library.path, real=os.path.realpath(library.path))
+        archive = archive_of(library, "hermes" if library.layout == "hermes" else "agent-skills")
+        yield Place(kind="archive", label=library.name, path=archive, real=os.path.realpath(archive))
+    for source in config.sources:
+        if source.path is not None:
+            yield Place(kind="source", label=source.host, path=source.path, real=os.path.realpath(source.path))
+    yield Place(kind="state", label="state", path=config.state_dir, real=os.path.realpath(config.state_dir))
