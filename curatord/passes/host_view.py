@@ -21,11 +21,11 @@ from curatord.core.usage import HostCounters
 from curatord.core.values import SkillKey
 from curatord.passes.look import Standings
 
-__all__ = ["LibraryView"]
+__all__ = ["HostWords"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryView:
+class HostWords:
     """
     Fills the port `passes.look.HostView`.
 

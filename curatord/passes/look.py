@@ -17,7 +17,7 @@ from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.lifecycle import SkillFacts, Verdict, judge
 from curatord.core.observation import Birth, Observation, observe
-from curatord.core.ownership import SLACK, hand_edited
+from curatord.core.ownership import SLACK, LibraryView, hand_edited
 from curatord.core.run_record import Counts
 from curatord.core.settings import LibrarySettings, LifecycleSettings
 from curatord.core.skill_record import SkillRecord
@@ -186,19 +186,19 @@ class Looker:
         policy: The periods of the lifecycle.
     """
 
-    libraries: Sequence[tuple[LibrarySettings, Callable[[], LibrarySnapshot]]]
-    host_views: Callable[[Mapping[LibraryName, LibrarySnapshot]], Mapping[LibraryName, HostView]]
+    libraries: Sequence[tuple[LibrarySettings, Callable[[], LibraryView]]]
+    host_views: Callable[[Mapping[LibraryName, LibraryView]], Mapping[LibraryName, HostView]]
     testimony: Callable[[Mapping[LibraryName, LibrarySnapshot]], Testimony]
     records: Records
     policy: LifecycleSettings
 
     def look(self, now: datetime, *, remember: bool) -> Look:
         """Return everything as it is; *now* is the caller's one reading of the clock."""
-        read = [(settings, read_it()) for settings, read_it in self.libraries]
-        snapshots = {snapshot.library: snapshot for _, snapshot in read}
-        testimony = self.testimony(snapshots)
+        looked_at = [(settings, look()) for settings, look in self.libraries]
+        read = [(settings, view.snapshot) for settings, view in looked_at]
+        testimony = self.testimony({snapshot.library: snapshot for _, snapshot in read})
         known = self.records.skills()
-        views = self.host_views(snapshots)
+        views = self.host_views({view.snapshot.library: view for _, view in looked_at})
         observations: dict[LibraryName, Observation] = {}
         counters: dict[SkillKey, HostCounters] = {}
         for _, snapshot in read:

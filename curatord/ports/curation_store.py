@@ -39,6 +39,10 @@ class CurationStore(Protocol):
         """
         ...
 
+    def forget_skills(self, keys: Iterable[SkillKey]) -> None:
+        """Drop the records of skills that stand under another key now; their history stays."""
+        ...
+
     def history(self, key: SkillKey) -> tuple[HistoryRow, ...]:
         """Return the changes of a skill's state, oldest first."""
         ...
@@ -127,6 +131,10 @@ class CurationStore(Protocol):
 
     def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
         """Mark a proposal `approved`, `rejected` or `superseded`."""
+        ...
+
+    def reject_id(self, rejection: Rejection) -> None:
+        """Keep that something must not be asked again, whether it was ever proposed by itself or not."""
         ...
 
     def rejections(self) -> dict[str, Rejection]:

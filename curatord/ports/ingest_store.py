@@ -310,6 +310,10 @@ class IngestReader(Protocol):
         """Return the stretches without work on any of the sources, between work before and work after, oldest first."""
         ...
 
+    def first_work_at(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return when somebody first worked on any of the sources, as far as it is known."""
+        ...
+
     def newest_work_at(self, source_ids: Sequence[int]) -> datetime | None:
         """Return when somebody last worked on any of the sources."""
         ...

@@ -92,6 +92,11 @@ class SqliteCurationStore:
                 [(*(_values(r)[name] for name in _SCANNED), r.key.library, r.key.rel) for r in same],
             )
 
+    def forget_skills(self, keys: Iterable[SkillKey]) -> None:
+        """See `CurationStore.forget_skills`."""
+        with self._writing() as db:
+            db.executemany("DELETE FROM skills WHERE library = ? AND rel = ?", [(key.library, key.rel) for key in keys])
+
     def history(self, key: SkillKey) -> tuple[HistoryRow, ...]:
         """See `CurationStore.history`."""
         with self._reading() as db:
@@ -376,6 +381,11 @@ class SqliteCurationStore:
             )
             if status == "rejected":
                 _reject(db, Rejection(id=proposal_id, at=now, reason=reason))
+
+    def reject_id(self, rejection: Rejection) -> None:
+        """See `CurationStore.reject_id`."""
+        with self._writing() as db:
+            _reject(db, rejection)
 
     def rejections(self) -> dict[str, Rejection]:
         """See `CurationStore.rejections`."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from curatord.adapters.store.schema import MIGRATIONS
 from curatord.errors import StateCorruptError, StateError, StateTooNewError
 
-__all__ = ["Database", "from_ms", "open_database", "to_ms"]
+__all__ = ["FILE_NAME", "Database", "from_ms", "open_database", "open_empty_database", "to_ms"]
 
 NEWEST = len(MIGRATIONS)
 BUSY_TIMEOUT_S = 10.0
@@ -46,11 +46,16 @@ def from_ms(ms: int | None) -> datetime | None:
 
 @dataclass(slots=True, kw_only=True)
 class Database:
-    """An open connection and how it was come by; *rebuilt_from* is where a damaged predecessor was put."""
+    """
+    An open connection and how it was come by.
+
+    *is_new*: it was made just now; *rebuilt_from* is where a damaged predecessor was put.
+    """
 
     connection: sqlite3.Connection
     path: Path
     read_only: bool = False
+    is_new: bool = False
     rebuilt_from: Path | None = None
 
     @contextlib.contextmanager
@@ -86,8 +91,10 @@ def open_database(state_dir: Path, *, now: datetime, read_only: bool = False) ->
     path = state_dir / FILE_NAME
     if read_only and not path.exists():
         raise StateError(f"no state yet: {path} does not exist", hint="run `curatord scan` or start the daemon first")
+    is_new = not path.exists()
     try:
-        return Database(connection=_connect(path, read_only=read_only), path=path, read_only=read_only)
+        connection = _connect(path, read_only=read_only)
+        return Database(connection=connection, path=path, read_only=read_only, is_new=is_new)
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError):
             raise StateError(
@@ -99,7 +106,14 @@ def open_database(state_dir: Path, *, now: datetime, read_only: bool = False) ->
                 hint="`curatord scan` sets it aside and rebuilds it from transcripts and libraries",
             ) from error
     aside = _set_aside(path, now)
-    return Database(connection=_connect(path, read_only=False), path=path, rebuilt_from=aside)
+    return Database(connection=_connect(path, read_only=False), path=path, is_new=True, rebuilt_from=aside)
+
+
+def open_empty_database() -> Database:
+    """Return an empty database in memory, for commands that look where no state is yet: they should make none."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _check_and_migrate(connection, Path(":memory:"), read_only=False)
+    return Database(connection=connection, path=Path(":memory:"), read_only=True)
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:

@@ -124,6 +124,14 @@ class IngestQueries:
             last = last_at if last is None else max(last, last_at)
         return gaps
 
+    def first_work_at(self, source_ids: Sequence[int]) -> datetime | None:
+        """Return when somebody first worked on any of the sources, as far as it is known."""
+        (first,) = self._connection.execute(
+            "SELECT min(first_at) FROM hours WHERE source IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(source_ids)),),
+        ).fetchone()
+        return from_ms(first)
+
     def newest_work_at(self, source_ids: Sequence[int]) -> datetime | None:
         """Return when somebody last worked on any of the sources."""
         (newest,) = self._connection.execute(

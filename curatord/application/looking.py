@@ -1,0 +1,220 @@
+"""Commands that only look: what is known of skills, sessions, events and runs, as the contract's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from curatord.core.curation import RunRow
+from curatord.core.explain import StateChange, explain_json, explain_text
+from curatord.core.idle import Idle
+from curatord.core.library import Skill
+from curatord.core.run_record import iso
+from curatord.core.skill_choice import choose_run, choose_skill
+from curatord.core.values import EventKind, SkillKey, State
+from curatord.core.words import days
+
+if TYPE_CHECKING:
+    from curatord.passes.look import Look
+    from curatord.wiring import Parts
+
+__all__ = ["event_rows", "explain", "report", "run_rows", "session_rows", "show", "skill_rows"]
+
+
+def skill_rows(parts: Parts, *, problems: bool, library: str | None) -> list[dict[str, Any]]:
+    """Return the contract's list of `skills`; *problems*: only those that have some."""
+    look = parts.look()
+    keys = [key for key in sorted(look.facts) if library in (None, key.library)]
+    rows = [_skill_row(look, key) for key in keys if look.facts[key].record.missing_since is None]
+    return [row for row in rows if row["problems"]] if problems else rows
+
+
+def show(parts: Parts, said: str) -> dict[str, Any]:
+    """Return one skill's entry of `skills` with its provenance, history and newest events."""
+    look = parts.look()
+    key = choose_skill(said, look.facts)
+    testimony = parts.testimony({name: library.snapshot for name, library in look.libraries.items()})
+    created = testimony.created_by(key)
+    row = _skill_row(look, key)
+    row["provenance"] = (
+        None
+        if created is None
+        else {
+            "host": created.host,
+            "session_id": created.session_id,
+            "at": iso(created.at),
+            "via": created.via,
+            "path": created.path,
+        }
+    )
+    row["referenced"] = look.facts[key].referenced
+    row["edited"] = look.facts[key].edited
+    row["archive_path"] = look.facts[key].record.archive_path
+    row["absorbed_into"] = look.facts[key].record.absorbed_into
+    row["history"] = _history(parts, key)
+    return row
+
+
+def explain(parts: Parts, said: str) -> dict[str, Any]:
+    """Return the contract's `explain`, with the same in words under `text`."""
+    look = parts.look()
+    key = choose_skill(said, look.facts)
+    facts, verdict = look.facts[key], look.verdicts[key]
+    history = [
+        StateChange(at=row.at, from_state=row.from_state, to_state=row.to_state, reason=row.reason, run_id=row.run_id)
+        for row in parts.store.history(key)
+    ]
+    value = explain_json(facts, verdict, history)
+    value["text"] = explain_text(facts, verdict, history, parts.config.mode)
+    return value
+
+
+def session_rows(parts: Parts, *, host: str | None, since: datetime | None) -> list[dict[str, Any]]:
+    """Return the contract's list of `sessions`."""
+    now, quiet = parts.clock.now(), parts.config.gates.session_quiet
+    rows = []
+    for session in parts.ingest_reader.sessions(host=host, since=since):
+        row = session.as_json(now=now, quiet=quiet)
+        row["kind"] = session.kind
+        row["distil"] = {"state": "off", "reason": "not configured", "at": None, "through": None}
+        rows.append(row)
+    return rows
+
+
+def event_rows(parts: Parts, *, skill: str | None, host: str | None, since: datetime | None) -> list[dict[str, Any]]:
+    """Return the contract's list of `events`, oldest first; *skill* is a name, or `library/name`."""
+    snapshots = {library.read().library: library.read() for _, library in parts.libraries}
+    resolver = parts.resolver(snapshots)
+    library: str | None = None
+    if skill is not None and "/" in skill:
+        first, _, rest = skill.partition("/")
+        if any(settings.name == first for settings, _ in parts.libraries):
+            library, skill = first, rest.rpartition("/")[2]
+    events = parts.ingest_reader.events(resolve=resolver, skill=skill, since=since, host=host, library=library)
+    return [
+        {
+            "host": event.host,
+            "session_id": event.session_id,
+            "at": iso(event.at),
+            "library": event.library,
+            "skill": event.skill,
+            "kind": event.kind.value,
+            "via": event.via,
+            "path": event.path,
+        }
+        for event in events
+    ]
+
+
+def run_rows(parts: Parts) -> list[dict[str, Any]]:
+    """Return the contract's list of `runs`, newest first."""
+    return [_run_row(row) for row in parts.store.runs()]
+
+
+def report(parts: Parts, said: str) -> dict[str, Any]:
+    """Return `{run_id, path, text, run}` of a run."""
+    run_id = choose_run(said, parts.folders.ids())
+    return {
+        "run_id": run_id,
+        "path": str(parts.folders.report_path(run_id)),
+        "text": parts.folders.read_report(run_id),
+        "run": parts.folders.read(run_id),
+    }
+
+
+def _run_row(row: RunRow) -> dict[str, Any]:
+    return {
+        "run_id": row.run_id,
+        "trigger": row.trigger.value,
+        "dry_run": row.dry_run,
+        "outcome": row.outcome.value,
+        "started_at": iso(row.started_at),
+        "duration_s": row.duration_s,
+        "summary": row.summary,
+    }
+
+
+def _skill_row(look: Look, key: SkillKey) -> dict[str, Any]:
+    facts, verdict, skill = look.facts[key], look.verdicts[key], look.live.get(key)
+    record, usage, idle = facts.record, facts.usage, verdict.idle
+    return {
+        "library": key.library,
+        "name": key.name,
+        "path": key.rel,
+        "state": record.state.value,
+        "managed": facts.managed,
+        "why": facts.why if skill is not None or record.state is not State.ARCHIVED else "it is in the archive",
+        "pinned": record.pinned or facts.host_pinned,
+        "importance": record.importance.value,
+        "created_at": iso(record.born_at),
+        "first_seen_at": iso(record.first_seen_at),
+        "last_activity_at": iso(usage.last_at),
+        "use": usage.use,
+        "view": usage.view,
+        "patch": usage.patch,
+        "sessions": usage.sessions,
+        "hosts": list(usage.hosts),
+        "idle_days": days(idle.idle) if isinstance(idle, Idle) else None,
+        "observed_since": iso(idle.observed_since),
+        "stopped_days": days(idle.stopped) if isinstance(idle, Idle) else None,
+        "next": {
+            "state": verdict.next.state.value if verdict.next.state is not None else None,
+            "at": iso(verdict.next.at),
+        },
+        "would": verdict.would_be,
+        **_content(skill),
+        "problems": _problems(skill),
+    }
+
+
+def _content(skill: Skill | None) -> Mapping[str, Any]:
+    if skill is None:
+        return {
+            "description": None,
+            "description_tokens": 0,
+            "body_tokens": 0,
+            "files": 0,
+            "bytes": 0,
+            "fingerprint": None,
+        }
+    content = skill.content
+    return {
+        "description": content.description,
+        "description_tokens": content.description_tokens,
+        "body_tokens": content.body_tokens,
+        "files": content.files,
+        "bytes": content.bytes,
+        "fingerprint": content.fingerprint,
+    }
+
+
+def _problems(skill: Skill | None) -> list[str]:
+    if skill is None:
+        return []
+    broken = [f"broken: {skill.broken}"] if skill.broken is not None else []
+    return [*broken, *(problem.words for problem in skill.problems)]
+
+
+def _history(parts: Parts, key: SkillKey) -> list[dict[str, Any]]:
+    return [
+        {
+            "at": iso(row.at),
+            "from": row.from_state.value if row.from_state is not None else None,
+            "to": row.to_state.value,
+            "reason": row.reason,
+            "run_id": row.run_id,
+        }
+        for row in parts.store.history(key)
+    ]
+
+
+def usage_line(look: Look, key: SkillKey) -> dict[str, Any]:
+    """Return a line of `most_used` or `least_used`."""
+    usage = look.facts[key].usage
+    return {
+        "library": key.library,
+        "name": key.name,
+        **{kind.value: getattr(usage, kind.value) for kind in (EventKind.USE, EventKind.VIEW, EventKind.PATCH)},
+        "last_activity_at": iso(usage.last_at),
+    }

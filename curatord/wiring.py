@@ -1,0 +1,504 @@
+"""
+From a configuration to an application: the one module that knows every adapter (with `curatord.loading`, which makes
+the configuration).
+
+Everything is made when it is first asked for, and imported then too: `status` must not wait for what only a run needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curatord.adapters.clock import SystemClock
+from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
+from curatord.cli.app import Surroundings
+from curatord.config import Loaded
+from curatord.core.settings import Config, LibrarySettings
+from curatord.core.values import ActionId, LibraryName, SkillKey
+from curatord.errors import ConfigError, StateError
+from curatord.logs import Log, set_up
+from curatord.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from curatord.adapters.decisions import DecisionsFile
+    from curatord.adapters.library import DiskLibrary
+    from curatord.adapters.run_folder import RunFolders
+    from curatord.adapters.store.curation import SqliteCurationStore
+    from curatord.adapters.store.ingest import IngestStore
+    from curatord.adapters.store.ingest_read import IngestQueries
+    from curatord.application import Application
+    from curatord.core.library import LibraryProblem, LibrarySnapshot
+    from curatord.core.ownership import LibraryView
+    from curatord.core.plan import Standing
+    from curatord.passes.apply import Applier
+    from curatord.passes.host_view import HostWords
+    from curatord.passes.ingest import ScanReport
+    from curatord.passes.look import Look, Looker
+    from curatord.passes.remembering import SkillMemory
+    from curatord.passes.run import Curation
+    from curatord.passes.testimony import LibraryResolver, PlacedSource, TranscriptTestimony
+    from curatord.ports.mutator import Site
+    from curatord.ports.source import Source
+
+__all__ = ["Parts", "open_app"]
+
+
+@contextlib.contextmanager
+def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application]:
+    """Give the application of a configuration, and close it."""
+    from curatord.application import Application
+
+    parts = Parts(loaded.config, surroundings)
+    try:
+        yield Application(parts)
+    finally:
+        parts.close()
+
+
+class Parts:
+    """
+    What an application is put together from, each made when it is first asked for.
+
+    Args:
+        config: The configuration in force.
+        surroundings: Stop, progress and log of the process.
+        environ: All variables; the hosts' own ones say where their homes are.
+        clock: The time; tests hand in another.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        surroundings: Surroundings,
+        *,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.config = config
+        self.surroundings = surroundings
+        self.environ = os.environ if environ is None else environ
+        self.clock: Clock = clock or SystemClock()
+        self._database: Database | None = None
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def reload(self) -> None:
+        """
+        Read the configuration again and take it over as a whole.
+
+        Raises:
+            ConfigError: It is wrong, or names another state folder, which only a new start can change.
+        """
+        from curatord.loading import load_config
+
+        config = load_config(self.config.origin, self.environ).config
+        if config.state_dir != self.config.state_dir:
+            raise ConfigError(
+                f"state_dir is {config.state_dir} now, and was {self.config.state_dir}",
+                key="state_dir",
+                hint="restart the daemon to change it",
+            )
+        for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
+            if name != "log":
+                del self.__dict__[name]
+        self.config = config
+
+    # -- state
+
+    @property
+    def state_dir(self) -> Path:
+        """The state folder as configured; it need not exist yet."""
+        return Path(self.config.state_dir)
+
+    @property
+    def home(self) -> Path:
+        """The home of the user whose agents are watched."""
+        return Path(self.environ.get("HOME") or Path.home())
+
+    @cached_property
+    def log(self) -> Log:
+        """Where events go."""
+        form = self.surroundings.log_format
+        return set_up(form="json" if form == "json" else "text", verbose=self.surroundings.verbose > 0)
+
+    def make_state_dir(self) -> Path:
+        """
+        Return the state folder, made private to its user where it was not there.
+
+        Raises:
+            StateError: It cannot be made or is no folder.
+        """
+        path = self.state_dir
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise StateError(
+                f"cannot make the state folder {path}: {error.strerror}",
+                hint="set `state_dir` to a folder that this user can write, or look at the free space",
+            ) from error
+        if not os.access(path, os.W_OK | os.X_OK) or not stat.S_ISDIR(mode):
+            raise StateError(
+                f"the state folder {path} cannot be written by this user (id {os.getuid()})",
+                hint="give it to this user, or set another `state_dir`",
+            )
+        return path
+
+    @property
+    def database(self) -> Database:
+        """The database, for writing; made, migrated or set aside where needed."""
+        if self._database is None or self._database.read_only:
+            self.close()
+            state_dir = self.make_state_dir()
+            self._database = open_database(state_dir, now=self.clock.now())
+            self._forget_made_from_database()
+            if self._database.rebuilt_from is not None or self._database.is_new:
+                self._refill()
+        return self._database
+
+    @property
+    def looking_database(self) -> Database:
+        """The database for a command that only looks: what is there is read, and where nothing is, nothing is made."""
+        if self._database is None:
+            if not (self.state_dir / FILE_NAME).exists():
+                self._database = open_empty_database()
+            else:
+                try:
+                    self._database = open_database(self.state_dir, now=self.clock.now(), read_only=True)
+                except StateError:
+                    # Of an older schema, or in a folder that lets nothing be read without a shared-memory file: the
+                    # writing way either works or says what is wrong.
+                    return self.database
+        return self._database
+
+    def _forget_made_from_database(self) -> None:
+        for name in ("store", "ingest_store", "ingest_reader", "memory", "looker", "applier"):
+            self.__dict__.pop(name, None)
+
+    def _refill(self) -> None:
+        """Give a new database what people had decided before (promise: decisions survive a lost database)."""
+        known = self.decisions.load()
+        restored = self.store.refill(known, now=self.clock.now())
+        rebuilt_from = self._database.rebuilt_from if self._database else None
+        if rebuilt_from is not None:
+            self.log.warning("state.rebuilt", damaged=str(rebuilt_from), decisions_restored=restored)
+            self.store.set_meta("state.rebuilt", f"{rebuilt_from}")
+
+    @cached_property
+    def store(self) -> SqliteCurationStore:
+        """Skills, runs, actions, proposals."""
+        from curatord.adapters.store.curation import SqliteCurationStore
+
+        return SqliteCurationStore(database=self._database or self.looking_database)
+
+    @cached_property
+    def ingest_store(self) -> IngestStore:
+        """What the ingest pass writes."""
+        from curatord.adapters.store.ingest import IngestStore
+
+        return IngestStore(self.database)
+
+    @cached_property
+    def ingest_reader(self) -> IngestQueries:
+        """What was learnt from transcripts."""
+        from curatord.adapters.store.ingest_read import IngestQueries
+
+        return IngestQueries(self._database or self.looking_database)
+
+    @cached_property
+    def decisions(self) -> DecisionsFile:
+        """The plain file of decisions."""
+        from curatord.adapters.decisions import DecisionsFile
+
+        return DecisionsFile(state_dir=self.state_dir)
+
+    @cached_property
+    def folders(self) -> RunFolders:
+        """The folders of runs."""
+        from curatord.adapters.run_folder import RunFolders
+
+        return RunFolders(self.state_dir)
+
+    @cached_property
+    def memory(self) -> SkillMemory:
+        """What is remembered of skills."""
+        from curatord.passes.remembering import SkillMemory
+
+        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id)
+
+    # -- transcripts
+
+    @cached_property
+    def placed_sources(self) -> tuple[PlacedSource, ...]:
+        """All places of all configured sources, each once."""
+        from curatord.adapters.sources.places import places
+        from curatord.passes.testimony import PlacedSource
+
+        found: dict[tuple[str, str], PlacedSource] = {}
+        for settings in self.config.sources:
+            for place in places(settings, self.environ, home=self.home):
+                placed = PlacedSource(settings=settings, path=place.path)
+                found.setdefault(placed.key, placed)
+        return tuple(found.values())
+
+    @cached_property
+    def opened_sources(self) -> tuple[Source, ...]:
+        """The readers of all places."""
+        from curatord.adapters.sources.registry import open_source
+
+        return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
+
+    def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
+        """Ingest all sources up to now, with a second process where that pays."""
+        from curatord.adapters.reader_pool import process_pool
+        from curatord.passes.ingest import scan
+
+        report = scan(
+            self.opened_sources,
+            self.ingest_store,
+            clock=self.clock,
+            quiet=self.config.gates.session_quiet,
+            progress=progress,
+            stop=stop,
+            pool=lambda: process_pool(self.opened_sources),
+        )
+        for note in report.notes:
+            say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
+            say(f"transcript.{note.kind}", path=note.path, text=note.text)
+        return report
+
+    # -- libraries
+
+    @cached_property
+    def libraries(self) -> tuple[tuple[LibrarySettings, DiskLibrary], ...]:
+        """Each configured library with its reader."""
+        from curatord.adapters.library import DiskLibrary
+        from curatord.adapters.store.package_readings import StoredReadings
+
+        cache = StoredReadings(self._database or self.looking_database)
+        return tuple((settings, DiskLibrary(settings, cache)) for settings in self.config.libraries)
+
+    @cached_property
+    def conflicts(self) -> tuple[LibraryProblem, ...]:
+        """How configured paths lie to each other in ways that cannot be meant."""
+        from curatord.adapters.places import look_for_conflicts
+
+        return tuple(look_for_conflicts(self.config))
+
+    def library_view(self, settings: LibrarySettings, library: DiskLibrary) -> LibraryView:
+        """Return what is in a library now, and what bears on whose it is."""
+        observed = [p.words for p in self.conflicts if p.library == settings.name and p.severity != "note"]
+        return library.look(observed=observed)
+
+    def host_words(self, views: Mapping[LibraryName, LibraryView]) -> dict[LibraryName, HostWords]:
+        """Return what the libraries' hosts and live skills say of them, read now."""
+        from curatord.adapters.hermes_home import HermesHome
+        from curatord.core.references import SkillIndex, references_by_skill
+        from curatord.passes.host_view import HostWords
+
+        settings_of = {settings.name: settings for settings in self.config.libraries}
+        snapshots = [view.snapshot for view in views.values()]
+        schedules = [
+            (str(name), reference)
+            for name, view in views.items()
+            if view.hermes is not None
+            for reference in view.hermes.schedule
+        ]
+        index = SkillIndex(snapshots, settings_of, home=str(self.home))
+        named, unknown = references_by_skill(snapshots, schedules, index)
+        return {
+            name: HostWords(
+                settings=settings_of[name],
+                snapshot=view.snapshot,
+                facts=view.facts,
+                hermes=view.hermes,
+                ledger=HermesHome(settings_of[name].path).ledger if view.hermes is not None else None,
+                named=named,
+                notes=tuple(unknown) if view.hermes is not None else (),
+            )
+            for name, view in views.items()
+        }
+
+    def resolver(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> LibraryResolver:
+        """Return what tells whose skill an event meant."""
+        from curatord.passes.testimony import LibraryResolver, known_libraries
+
+        known = known_libraries(self.config.libraries, snapshots, self.store.skills().values())
+        return LibraryResolver(known, self.placed_sources, str(self.home))
+
+    def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:
+        """Return what transcripts say, read now."""
+        from curatord.passes.testimony import TranscriptTestimony
+
+        return TranscriptTestimony(
+            self.ingest_reader,
+            sources=self.placed_sources,
+            libraries=self.config.libraries,
+            resolve=self.resolver(snapshots),
+            away_after=self.config.lifecycle.away_after,
+        )
+
+    @cached_property
+    def looker(self) -> Looker:
+        """Looks at everything."""
+        from curatord.passes.look import Looker
+
+        return Looker(
+            libraries=[
+                (settings, partial(self.library_view, settings, library)) for settings, library in self.libraries
+            ],
+            host_views=self.host_words,
+            testimony=self.testimony,
+            records=self.memory,
+            policy=self.config.lifecycle,
+        )
+
+    def look(self, *, remember: bool = False) -> Look:
+        """Look at everything now."""
+        return self.looker.look(self.clock.now(), remember=remember)
+
+    # -- changing
+
+    @cached_property
+    def sites(self) -> dict[LibraryName, Site]:
+        """Where each library is, as far as it can be seen."""
+        from curatord.ports.mutator import Site
+
+        sites = {}
+        for settings, library in self.libraries:
+            snapshot = library.read()
+            name = LibraryName(settings.name)
+            sites[name] = Site(
+                library=name,
+                root=snapshot.root,
+                archive=snapshot.archive,
+                layout=snapshot.layout,
+                home=str(Path(snapshot.root).parent) if snapshot.layout == "hermes" else None,
+                seen_as=settings.seen_as,
+            )
+        return sites
+
+    def standing(self, key: SkillKey) -> Standing:
+        """Return what is true of *key* on disk right now; asked by the writer before it touches anything."""
+        from curatord.core.plan import Standing
+        from curatord.passes.host_view import HostWords
+
+        found = next((pair for pair in self.libraries if pair[0].name == key.library), None)
+        if found is None:
+            return Standing(key=key, there=False)
+        view = self.library_view(*found)
+        skill = view.snapshot.by_key.get(key)
+        if skill is None:
+            return Standing(key=key, there=False)
+        words = HostWords(settings=found[0], snapshot=view.snapshot, facts=view.facts, hermes=view.hermes, named={})
+        answer = words.standing(skill, self.store.skill(key))
+        return Standing(
+            key=key,
+            there=True,
+            managed=answer.managed,
+            why=answer.why,
+            fingerprint=skill.fingerprint,
+            protected=answer.protected is not None,
+            broken=skill.broken,
+            pinned=answer.host_pinned,
+        )
+
+    @cached_property
+    def applier(self) -> Applier:
+        """The gate that every change goes through."""
+        from curatord.adapters.mutate import FileMutator
+        from curatord.passes.apply import Applier
+
+        self.database  # noqa: B018 - opened for writing before anything is made from it
+        mutator = FileMutator(state_dir=self.make_state_dir(), sites=self.sites, licence=self.standing)
+        return Applier(
+            mutator=mutator,
+            store=self.store,
+            decisions=self.decisions,
+            look=self.standing,
+            sites=self.sites,
+            new_id=new_action_id,
+        )
+
+    @contextlib.contextmanager
+    def one_run(self) -> Iterator[None]:
+        """Hold the lock of all runs."""
+        from curatord.adapters.lock import run_lock
+
+        with run_lock(self.make_state_dir()):
+            yield
+
+    @cached_property
+    def curation(self) -> Curation:
+        """Does runs."""
+        from curatord import __version__
+        from curatord.application.gating import gate_facts
+        from curatord.core.gates import Closed, Open, due
+        from curatord.passes.run import Curation
+
+        self.database  # noqa: B018 - opened for writing before anything is made from it
+
+        def gates(now: datetime, *, bypass: bool) -> Open | Closed:
+            return due(gate_facts(self), self.config.gates, now, bypass=bypass)
+
+        def scan(stop: Callable[[], bool]) -> Mapping[str, object]:
+            return self.scan(stop, self.byte_progress()).as_json()
+
+        return Curation(
+            config=self.config,
+            version=__version__,
+            scan=scan,
+            looker=self.looker,
+            gates=gates,
+            applier=self.applier,
+            store=self.store,
+            folders=self.folders,
+            one_at_a_time=self.one_run,
+            calls_per_day=self.calls_per_day,
+            clock=self.clock,
+        )
+
+    def byte_progress(self) -> Callable[[int, int], None] | None:
+        """Return what tells the surroundings how far a scan is, or None where nobody asks."""
+        progress = self.surroundings.progress
+        if progress is None:
+            return None
+
+        def tell(done: int, total: int) -> None:
+            progress(done, total, "transcripts")
+
+        return tell
+
+    def calls_per_day(self, library: LibraryName) -> float | None:
+        """Return model calls a day of the library's sources over the last 30 days; None where none were seen."""
+        from datetime import timedelta
+
+        from curatord.core.affinity import speaks_of
+
+        settings = next((s for s in self.config.libraries if s.name == library), None)
+        if settings is None:
+            return None
+        ours = {
+            placed.key for placed in self.placed_sources if speaks_of(placed.settings, settings, self.config.libraries)
+        }
+        ids = [state.source_id for state in self.ingest_reader.sources() if (state.host, state.path) in ours]
+        now = self.clock.now()
+        rate = self.ingest_reader.calls_per_day(ids, since=now - timedelta(days=30), until=now) if ids else 0.0
+        return rate or None
+
+
+def new_action_id() -> ActionId:
+    """Return an id that no other action has: 12 hex digits from the system's randomness."""
+    return ActionId(secrets.token_hex(6))
