@@ -67,11 +67,12 @@ class HermesLocks:
             try:
                 yield
             finally:
-                self.disk.hook("unclaim")
-                with suppress(FileNotFoundError):
+                # One that cannot be given back now stays noted, and is taken over by whoever holds the work lock next.
+                with suppress(OSError):
+                    self.disk.hook("unclaim")
                     os.unlink(CLAIM, dir_fd=locks)
-                note.unlink(missing_ok=True)
-                self.disk.hook("unclaim.done")
+                    note.unlink(missing_ok=True)
+                    self.disk.hook("unclaim.done")
 
     def _make_claim(self, locks: int, note: Path, shown: str) -> None:
         self._drop_dead(locks, note, shown)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,8 +70,11 @@ class JournalDir:
     def write_intent(self, entry: JournalEntry) -> None:
         """Write down what is about to be done, synced."""
         folder = self.state_dir / "journal"
+        path = folder / f"{entry.action_id}.json"
+        if path.exists():
+            raise StateError(f"an unfinished action has the id {entry.action_id} already", hint=f"look at {path}")
         self._make(folder)
-        self.disk.put(folder / f"{entry.action_id}.json", entry_to_json(entry))
+        self.disk.put(path, entry_to_json(entry))
 
     def remove_intent(self, action_id: ActionId) -> None:
         """Forget an intent whose action is whole or never was; one that is gone already is fine."""
@@ -93,18 +97,17 @@ class JournalDir:
                 broken.append(BrokenIntent(path=path, error=str(error)))
         return (*sorted(entries, key=lambda entry: (entry.at, entry.action_id)), *broken)
 
+    def tidy(self) -> None:
+        """Remove the temporary files that a kill left in the state folder; the caller holds the work lock."""
+        for pattern in (".decisions.json.tmp", "journal/.*.tmp", "blobs/*/.*.tmp"):
+            for path in self.state_dir.glob(pattern):
+                path.unlink(missing_ok=True)
+
     def _make(self, folder: Path) -> None:
         """Make *folder* and those above it within the state folder; their names are synced."""
         if folder.is_dir():
             return
-        try:
-            if folder.parent != self.state_dir:
-                self._make(folder.parent)
-            with open_dir(str(folder.parent)) as above:
-                self.disk.make_dir(above, folder.name, 0o700)
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise StateError(
-                f"cannot make {folder}: {error.strerror}", hint="look at the state folder's permissions and free space"
-            ) from error
+        if folder.parent != self.state_dir:
+            self._make(folder.parent)
+        with suppress(FileExistsError), open_dir(str(folder.parent)) as above:
+            self.disk.make_dir(above, folder.name, 0o700)

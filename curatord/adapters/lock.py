@@ -43,6 +43,41 @@ def work_lock(state_dir: Path, wait_s: float = 10.0) -> Iterator[None]:
 
 
 @contextmanager
+def run_lock(state_dir: Path) -> Iterator[None]:
+    """
+    Hold the lock of all runs of *state_dir*: one run at a time, and nobody waits for another's end.
+
+    Raises:
+        BusyError: A run is at work.
+        StateError: The file cannot be opened, or its file system knows no locks.
+    """
+    with _held(state_dir, RUN_FILE_NAME, 0.0, "a run is at work on"):
+        yield
+
+
+@contextmanager
+def _held(state_dir: Path, name: str, wait_s: float, words: str) -> Iterator[None]:
+    path = state_dir / name
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StateError(f"cannot open {path}: {error}", hint="look at the state folder's permissions") from error
+    try:
+        if not _lock(descriptor, path, wait_s):
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            raise BusyError(
+                f"{words} {state_dir}" + (f" (process {holder})" if holder else ""),
+                holder=holder,
+                hint="try again when it is done",
+            )
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def locked_file(folder: int, name: str, shown: str, wait_s: float = 10.0) -> Iterator[None]:
     """
     Hold an exclusive `flock` on another program's lock file *name* in an open folder, made where it is missing.
@@ -77,38 +112,3 @@ def _lock(descriptor: int, path: Path, wait_s: float) -> bool:
         if left <= 0:
             return False
         time.sleep(min(POLL_S, left))
-
-
-@contextmanager
-def _held(state_dir: Path, name: str, wait_s: float, words: str) -> Iterator[None]:
-    path = state_dir / name
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise StateError(f"cannot open {path}: {error}", hint="look at the state folder's permissions") from error
-    try:
-        if not _lock(descriptor, path, wait_s):
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
-            raise BusyError(
-                f"{words} {state_dir}" + (f" (process {holder})" if holder else ""),
-                holder=holder,
-                hint="try again when it is done",
-            )
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def run_lock(state_dir: Path) -> Iterator[None]:
-    """
-    Hold the lock of all runs of *state_dir*: one run at a time, and nobody waits for another's end.
-
-    Raises:
-        BusyError: A run is at work.
-        StateError: The file cannot be opened, or its file system knows no locks.
-    """
-    with _held(state_dir, RUN_FILE_NAME, 0.0, "a run is at work on"):
-        yield

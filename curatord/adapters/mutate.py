@@ -8,18 +8,16 @@ left half-way to before or after. It trusts nobody:
   a model upstream cannot make it touch what is pinned, critical, unmanaged, broken, or edited since (promises 2, 4,
   10). A place in a library that lies in none of the entry's own packages is refused.
 - *Links.* Everything happens relative to open folders, no part of a path below a root is followed (`disk`).
-- *Races.* A package is sealed before it moves and looked at again after; a file is exchanged, and what came out is
-  compared with what was to be replaced. Whoever slipped in between gets their version back, and the action never was.
-- *Deletion.* There is no way to remove a package. Between two file systems a package is copied under a temporary name,
-  verified by its seal, renamed, and only then the original goes: first by a rename under a hidden name, so that no
-  half of it is ever seen, then file by file.
+- *Races.* What moves or is replaced is looked at again after it moved (`movestep`, `filestep`). Whoever slipped in
+  between gets their version back, and the action never was.
+- *Deletion.* There is no way to remove a package; only the original of one that was copied to another file system
+  goes, after the copy was verified and synced.
 
-Temporary names are made of the action's id and the place, so recovery finds whatever a kill left of them.
+Hidden names are made of the action's id and the place, so recovery finds whatever a kill left of them.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -29,15 +27,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, exists_at, open_dir, parent_of
+from curatord.adapters.filestep import FileStep, read_file, see, settle, swap
 from curatord.adapters.hermes_records import HermesLocks
-from curatord.adapters.journal_dir import BrokenIntent, JournalDir, blob_id
+from curatord.adapters.journal_dir import BrokenIntent, JournalDir
 from curatord.adapters.lock import work_lock
-from curatord.adapters.trees import SealedTree, copy_tree, names_in, remove_tree, seal_at, trace_at
-from curatord.core.hermes_edits import edit_item, see_item, see_line, set_line
+from curatord.adapters.movestep import Namer, move, see_move, settle_move
+from curatord.adapters.trees import names_in, seal_at
+from curatord.core.hermes_edits import edit_item, set_line
 from curatord.core.journal import (
     Conflict,
     EditItem,
-    FileImage,
     JournalEntry,
     MakeDir,
     MovePackage,
@@ -69,7 +68,7 @@ from curatord.ports.mutator import (
 
 __all__ = ["FileMutator"]
 
-MAX_FILE_BYTES = 64 << 20  # more is no text that anybody edits; a bound for what is read whole
+NEW_FILE_MODE = 0o644
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,7 +165,7 @@ class FileMutator:
         """See `Mutator.image`."""
         try:
             with parent_of(place) as (folder, name):
-                found = _read(folder, name)
+                found = read_file(folder, name)
         except FileNotFoundError:
             return None
         return None if found is None else (found[0], stat.S_IMODE(found[1].st_mode))
@@ -230,7 +229,7 @@ class FileMutator:
         """See `Mutator.take_back`."""
         for step in entry.steps:
             self._settle(step, entry)
-        done = [step for step in entry.steps if self._sight(step).what == "after"]
+        done = [step for step in entry.steps if self._sight(step).what in ("after", "half")]
         for step in inverse(done):
             self._perform(step, entry)
 
@@ -247,6 +246,10 @@ class FileMutator:
             for found in self.journal.intents()
         )
 
+    def tidy(self) -> None:
+        """See `Mutator.tidy`."""
+        self.journal.tidy()
+
     def recover(self, entry: JournalEntry) -> Resolution:
         """See `Mutator.recover`."""
         site = self.sites.get(entry.library)
@@ -262,7 +265,7 @@ class FileMutator:
         for step in entry.steps:
             self._settle(step, entry)
         seen = [self._sight(step) for step in entry.steps]
-        left = [step for step, sighting in zip(entry.steps, seen, strict=True) if sighting.what == "before"]
+        left = [step for step, sighting in zip(entry.steps, seen, strict=True) if sighting.what in ("before", "half")]
         why_not = self._refusal(entry, left)
         resolution = resolve(entry, seen, may_go_on=why_not is None, why_not="" if why_not is None else str(why_not))
         if isinstance(resolution, Redo):
@@ -358,19 +361,15 @@ class FileMutator:
                 with suppress(FileNotFoundError), parent_of(step.place) as (folder, name):
                     self.disk.remove_empty_dir(folder, name)
             case MovePackage():
-                self._move(step, entry)
-            case WriteFile():
-                self._write(step, entry)
-            case EditItem():
-                self._edit(step.file, entry, lambda data: edit_item(data, step), lambda data: see_item(data, step))
-            case SetLine():
-                self._edit(step.file, entry, lambda data: set_line(data, step), lambda data: see_line(data, step))
+                move(self.disk, step, _namer(entry, "move"))
+            case WriteFile() | EditItem() | SetLine():
+                self._change_file(step, entry)
 
     def _make_dir(self, step: MakeDir, entry: JournalEntry) -> None:
         with parent_of(step.place) as (folder, name):
             if exists_at(folder, name) is not None:
                 return
-            temporary = _temporary(entry, step.place)
+            temporary = _namer(entry, "dir")(step.place)
             self.disk.remove_empty_dir(folder, temporary)
             self.disk.make_dir(folder, temporary, step.mode)
             try:
@@ -379,139 +378,25 @@ class FileMutator:
                 self.disk.remove_empty_dir(folder, temporary)
             self.disk.sync_dir(folder)
 
-    def _write(self, step: WriteFile, entry: JournalEntry) -> None:
-        with parent_of(step.place) as (folder, name):
-            found = _read(folder, name)
-            have = _image(found)
-            if have == step.after:
-                return
-            if have != step.before:
-                raise EditedError(f"{step.place} is not what it was when this was worked out")
-            data = None if step.after is None else self.journal.blob(step.after.blob)
-            mode = 0 if step.after is None else step.after.mode
-            self._swap(folder, name, found, data, mode, _temporary(entry, step.place), shown=str(step.place))
-
-    def _edit(
-        self,
-        file: Place,
-        entry: JournalEntry,
-        change: Callable[[bytes | None], bytes | None],
-        see: Callable[[bytes | None], Sighting],
-    ) -> None:
-        with parent_of(file) as (folder, name):
-            found = _read(folder, name)
-            data = None if found is None else found[0]
-            sighting = see(data)
+    def _change_file(self, step: FileStep, entry: JournalEntry) -> None:
+        (place,) = place_of(step)
+        with parent_of(place) as (folder, name):
+            found = read_file(folder, name)
+            sighting = see(step, found)
             if sighting.what == "after":
                 return
             if sighting.what != "before":
-                raise EditedError(f"{file}: {sighting.found}")
-            new = change(data)
-            mode = 0o644 if found is None else stat.S_IMODE(found[1].st_mode)
-            if new != data:
-                self._swap(folder, name, found, new, mode, _temporary(entry, file), shown=str(file))
-
-    def _swap(
-        self,
-        folder: int,
-        name: str,
-        found: tuple[bytes, os.stat_result] | None,
-        data: bytes | None,
-        mode: int,
-        temporary: str,
-        *,
-        shown: str,
-    ) -> None:
-        """Bring the file *name* from *found* to *data*; whoever wrote it in between gets their version back."""
-        if exists_at(folder, temporary) is not None:
-            self.disk.unlink(folder, temporary)
-        if data is None:
-            # Taken out under a hidden name first, so that what is removed is what was looked at.
-            self.disk.rename_new(folder, name, folder, temporary)
-            if _image(_read(folder, temporary)) != _image(found):
-                self.disk.rename_new(folder, temporary, folder, name)
-                raise EditedError(f"{shown} was edited just now")
-            self.disk.unlink(folder, temporary)
-            self.disk.sync_dir(folder)
-            return
-        self.disk.write_new(folder, temporary, data, mode=mode, like=None if found is None else found[1])
-        try:
-            if found is None:
-                self.disk.rename_new(folder, temporary, folder, name)
-            elif self.disk.replace(folder, name, temporary):
-                if _image(_read(folder, temporary)) != _image(found):
-                    self.disk.replace(folder, name, temporary)
-                    raise EditedError(f"{shown} was edited just now")
-                self.disk.unlink(folder, temporary)
-        except (OSError, InputError):
-            if exists_at(folder, temporary) is not None and _digest(folder, temporary) == blob_id(data):
-                self.disk.unlink(folder, temporary)
-            raise
-        self.disk.sync_dir(folder)
-
-    def _move(self, step: MovePackage, entry: JournalEntry) -> None:
-        with parent_of(step.source) as (source, name), parent_of(step.target) as (target, new_name):
-            if exists_at(source, name) is None:
-                if exists_at(target, new_name) is not None:
-                    return
-                raise EditedError(f"{step.source} is gone")
-            sealed = seal_at(source, name)
-            if sealed.seal != step.seal:
-                raise EditedError(f"{step.source} is not what it was when this was worked out")
-            if exists_at(target, new_name) is not None:
-                # The very same there already: an earlier start copied it to another file system and was cut.
-                if seal_at(target, new_name).seal != step.seal:
-                    raise TakenError(f"something stands at {step.target} already")
-            else:
-                try:
-                    self.disk.rename_new(source, name, target, new_name)
-                except OSError as error:
-                    if error.errno != errno.EXDEV:
-                        raise
-                    self._copy_across(step, entry, source, name, target, new_name)
-                else:
-                    self._check_moved(step, sealed, source, name, target, new_name)
-                    self.disk.sync_dir(target)
-                    self.disk.sync_dir(source)
-                    return
-            self._drop_original(step, entry, source, name)
-
-    def _check_moved(
-        self, step: MovePackage, sealed: SealedTree, source: int, name: str, target: int, new_name: str
-    ) -> None:
-        """Move back what somebody edited between the look and the rename."""
-        if trace_at(target, new_name) == sealed.trace or seal_at(target, new_name).seal == sealed.seal:
-            return
-        self.disk.rename_new(target, new_name, source, name)
-        raise EditedError(f"{step.source} was edited just now")
-
-    def _copy_across(
-        self, step: MovePackage, entry: JournalEntry, source: int, name: str, target: int, new_name: str
-    ) -> None:
-        temporary = _temporary(entry, step.target)
-        if exists_at(target, temporary) is not None:
-            remove_tree(self.disk, target, temporary)
-        try:
-            copy_tree(self.disk, source, name, target, temporary)
-            if seal_at(target, temporary).seal != step.seal:
-                raise EditedError(f"{step.source} was edited while it was copied")
-            self.disk.rename_new(target, temporary, target, new_name)
-        except (OSError, InputError):
-            with suppress(FileNotFoundError):
-                remove_tree(self.disk, target, temporary)
-            raise
-        self.disk.sync_dir(target)
-
-    def _drop_original(self, step: MovePackage, entry: JournalEntry, source: int, name: str) -> None:
-        """Remove the original of a package that stands, verified and synced, on another file system."""
-        temporary = _temporary(entry, step.source)
-        self.disk.rename_new(source, name, source, temporary)
-        self.disk.sync_dir(source)
-        if seal_at(source, temporary).seal != step.seal:
-            self.disk.rename_new(source, temporary, source, name)
-            raise EditedError(f"{step.source} was edited just now")
-        remove_tree(self.disk, source, temporary)
-        self.disk.sync_dir(source)
+                raise EditedError(f"{place}: {sighting.found}")
+            mode = NEW_FILE_MODE if found is None else stat.S_IMODE(found[1].st_mode)
+            match step:
+                case WriteFile():
+                    new = None if step.after is None else self.journal.blob(step.after.blob)
+                    mode = mode if step.after is None else step.after.mode
+                case EditItem():
+                    new = edit_item(None if found is None else found[0], step)
+                case SetLine():
+                    new = set_line(None if found is None else found[0], step)
+            swap(self.disk, folder, name, found, new, mode, _namer(entry, _word(step))(place), shown=str(place))
 
     # -- steps: what a kill left
 
@@ -520,54 +405,13 @@ class FileMutator:
         match step:
             case MakeDir() | RemoveDir():
                 with suppress(FileNotFoundError), parent_of(step.place) as (folder, _):
-                    self.disk.remove_empty_dir(folder, _temporary(entry, step.place))
+                    self.disk.remove_empty_dir(folder, _namer(entry, "dir")(step.place))
             case MovePackage():
-                self._settle_move(step, entry)
-                self._settle_move(MovePackage(source=step.target, target=step.source, seal=step.seal), entry)
-            case WriteFile():
-                self._settle_file(step.place, entry, step)
-            case EditItem() | SetLine():
-                self._settle_file(step.file, entry, step)
-
-    def _settle_file(self, place: Place, entry: JournalEntry, step: _FileStep) -> None:
-        with suppress(FileNotFoundError), parent_of(place) as (folder, name):
-            temporary = _temporary(entry, place)
-            if exists_at(folder, temporary) is None:
-                return
-            left = _read(folder, temporary)
-            here = _read(folder, name)
-            if here is None and _is_before(step, left):
-                self.disk.rename_new(folder, temporary, folder, name)  # taken out to be removed, and not yet removed
-            elif here is not None and _is_after(step, here) and not _made_from(step, left, here):
-                # Exchanged, and what came out is somebody's edit in the last instant: it is theirs again.
-                self.disk.replace(folder, name, temporary)
-                if exists_at(folder, temporary) is not None:
-                    self.disk.unlink(folder, temporary)
-            else:
-                self.disk.unlink(folder, temporary)
-            self.disk.sync_dir(folder)
-
-    def _settle_move(self, step: MovePackage, entry: JournalEntry) -> None:
-        with suppress(FileNotFoundError), parent_of(step.source) as (source, name):
-            parked = _temporary(entry, step.source)
-            if exists_at(source, parked) is not None:
-                if self._seal(step.target) == step.seal:
-                    remove_tree(self.disk, source, parked)
-                elif exists_at(source, name) is None and seal_at(source, parked).seal == step.seal:
-                    self.disk.rename_new(source, parked, source, name)
-                self.disk.sync_dir(source)
-        with suppress(FileNotFoundError), parent_of(step.target) as (target, _):
-            copy = _temporary(entry, step.target)
-            if exists_at(target, copy) is not None and self._seal(step.source) is not None:
-                remove_tree(self.disk, target, copy)
-                self.disk.sync_dir(target)
-
-    def _seal(self, place: Place) -> str | None:
-        try:
-            with parent_of(place) as (folder, name):
-                return None if exists_at(folder, name) is None else seal_at(folder, name).seal
-        except FileNotFoundError:
-            return None
+                settle_move(self.disk, step, _namer(entry, "move"))
+            case WriteFile() | EditItem() | SetLine():
+                (place,) = place_of(step)
+                with suppress(FileNotFoundError), parent_of(place) as (folder, name):
+                    settle(self.disk, folder, name, _namer(entry, _word(step))(place), step)
 
     # -- steps: looking
 
@@ -583,18 +427,15 @@ class FileMutator:
                     there = self._found_dir(step.place)
                     return Sighting(what="before" if there and not left else "after")
                 case MovePackage():
-                    return self._sight_move(step, strict=strict)
-                case WriteFile():
-                    return self._sight_write(step)
-                case EditItem():
-                    return see_item(self._data(step.file), step)
-                case SetLine():
-                    return see_line(self._data(step.file), step)
+                    return see_move(step, strict=strict)
+                case WriteFile() | EditItem() | SetLine():
+                    with parent_of(place_of(step)[0]) as (folder, name):
+                        return see(step, read_file(folder, name))
         except FileNotFoundError:
             if isinstance(step, MakeDir | RemoveDir):
                 return Sighting(what="before" if isinstance(step, MakeDir) else "after")
-            if isinstance(step, WriteFile) and step.before is None:
-                return Sighting(what="before")  # its folder is not made yet
+            if isinstance(step, WriteFile) and None in (step.before, step.after):
+                return Sighting(what="before" if step.before is None else "after")  # no folder, no file
             return Sighting(what="other", found=f"the folder of {place_of(step)[-1]} is gone")
         except (OSError, InputError) as error:
             return Sighting(what="unreadable", found=str(error))
@@ -603,37 +444,6 @@ class FileMutator:
         with parent_of(place) as (folder, name):
             found = exists_at(folder, name)
         return found is not None and stat.S_ISDIR(found.st_mode)
-
-    def _data(self, place: Place) -> bytes | None:
-        found = self.image(place)
-        return None if found is None else found[0]
-
-    def _sight_write(self, step: WriteFile) -> Sighting:
-        found = self.image(step.place)
-        have = None if found is None else FileImage(blob=blob_id(found[0]), mode=found[1])
-        if have == step.after:
-            return Sighting(what="after")
-        if have == step.before:
-            return Sighting(what="before")
-        return Sighting(what="other", found="it is gone" if have is None else "it was changed since")
-
-    def _sight_move(self, step: MovePackage, *, strict: bool) -> Sighting:
-        source, target = self._seal(step.source), self._seal(step.target)
-        if source is None and target is None:
-            return Sighting(what="other", found=f"neither {step.source} nor {step.target} is there")
-        if source is None:
-            if strict and target != step.seal:
-                return Sighting(what="other", found="it was changed since")
-            return Sighting(what="after")
-        if target is None:
-            if source == step.seal:
-                return Sighting(what="before")
-            return Sighting(what="edited", found=f"{step.source} was edited meanwhile")
-        if target == step.seal and not strict:
-            if source == step.seal:
-                return Sighting(what="before")  # copied to another file system, the original not yet gone
-            return Sighting(what="other", found=f"{step.source} was edited, and a copy stands at {step.target}")
-        return Sighting(what="other", found=f"something stands at both {step.source} and {step.target}")
 
 
 def _host_files(site: Site) -> tuple[Place, ...]:
@@ -661,83 +471,22 @@ def _refused(key: SkillKey, code: SkipCode, what: str) -> RefusedError:
     return RefusedError(f"{key}: {what}", key=key, code=code)
 
 
-def _temporary(entry: JournalEntry, place: Place) -> str:
-    """Return the hidden name that the action uses beside *place*."""
-    told = hashlib.sha256(f"{place.root}\0{place.path}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f".curatord-{entry.action_id}-{told}"
-
-
-def _read(folder: int, name: str) -> tuple[bytes, os.stat_result] | None:
-    """
-    Return content and facts of the file *name*, or None where there is none.
-
-    Raises:
-        LinkError: It is a link, or no regular file.
-        InputError: It is larger than anything we edit.
-    """
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise LinkError(f"{name!r} is a link", hint="put the file itself there") from error
-        raise
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise LinkError(f"{name!r} is no regular file")
-        if found.st_size > MAX_FILE_BYTES:
-            raise InputError(f"{name!r} has {found.st_size} bytes, more than the {MAX_FILE_BYTES} that are ever edited")
-        chunks = []
-        while chunk := os.read(descriptor, 1 << 20):
-            chunks.append(chunk)
-        return b"".join(chunks), found
-    finally:
-        os.close(descriptor)
-
-
-def _image(found: tuple[bytes, os.stat_result] | None) -> FileImage | None:
-    return None if found is None else FileImage(blob=blob_id(found[0]), mode=stat.S_IMODE(found[1].st_mode))
-
-
-def _digest(folder: int, name: str) -> str | None:
-    found = _read(folder, name)
-    return None if found is None else blob_id(found[0])
-
-
-_FileStep = WriteFile | EditItem | SetLine
-_Found = tuple[bytes, os.stat_result] | None
-
-
-def _see(step: _FileStep, found: _Found) -> str:
-    data = None if found is None else found[0]
+def _word(step: FileStep) -> str:
+    """Return what tells apart two steps of one action on the same file."""
     match step:
         case WriteFile():
-            have = _image(found)
-            return "after" if have == step.after else "before" if have == step.before else "other"
+            return "write"
         case EditItem():
-            return see_item(data, step).what
+            return f"edit {step.item}"
         case SetLine():
-            return see_line(data, step).what
+            return f"line {step.line}"
 
 
-def _is_before(step: _FileStep, found: _Found) -> bool:
-    return found is not None and _see(step, found) == "before"
+def _namer(entry: JournalEntry, word: str) -> Namer:
+    """Return what gives the hidden names that the action uses for one kind of step, beside a place."""
 
+    def hidden(place: Place) -> str:
+        told = hashlib.sha256(f"{word}\0{place.root}\0{place.path}".encode("utf-8", "surrogatepass")).hexdigest()
+        return f".curatord-{entry.action_id}-{told[:10]}"
 
-def _is_after(step: _FileStep, found: _Found) -> bool:
-    return _see(step, found) == "after"
-
-
-def _made_from(step: _FileStep, left: _Found, here: _Found) -> bool:
-    """Return whether *here* is what *step* makes of *left*."""
-    if left is None or here is None:
-        return False
-    if isinstance(step, WriteFile):
-        return _image(left) == step.before
-    try:
-        new = edit_item(left[0], step) if isinstance(step, EditItem) else set_line(left[0], step)
-    except InputError:
-        return False
-    return new == here[0]
+    return hidden

@@ -245,12 +245,13 @@ class Sighting:
     What a look at a step's places told.
 
     Attributes:
-        what: `before` or `after` the step; `edited`: surely not done, but what it starts from is another content now;
-            `other`: neither, nobody can tell; `unreadable`: could not look.
+        what: `before` or `after` the step; `half`: a package stands whole at both ends of a move across file systems,
+            so it may be finished or taken back; `edited`: surely not done, but what it starts from is another content
+            now; `other`: neither, nobody can tell; `unreadable`: could not look.
         found: In words, for whoever has to settle it.
     """
 
-    what: Literal["before", "after", "edited", "other", "unreadable"]
+    what: Literal["before", "after", "half", "edited", "other", "unreadable"]
     found: str = ""
 
 
@@ -304,9 +305,13 @@ def resolve(entry: JournalEntry, seen: Sequence[Sighting], *, may_go_on: bool = 
         if sighting.what == "unreadable":
             return Conflict(where=describe(step), expected="to be looked at", found=sighting.found)
     # A folder that is there proves nothing: it may have been there before; nor does one that is not there any more.
-    done = [step for step, sighting in pairs if sighting.what == "after" and not isinstance(step, MakeDir | RemoveDir)]
+    done = [
+        step
+        for step, sighting in pairs
+        if sighting.what in ("after", "half") and not isinstance(step, MakeDir | RemoveDir)
+    ]
     # A folder that is not empty yet looks as if it were to stay; whether it may go is only known in its turn.
-    open_ = [step for step, sighting in pairs if sighting.what == "before" or isinstance(step, RemoveDir)]
+    open_ = [step for step, sighting in pairs if sighting.what in ("before", "half") or isinstance(step, RemoveDir)]
     for step, sighting in pairs:
         if sighting.what == "other":
             return Conflict(where=describe(step), expected="the state before or after this step", found=sighting.found)
@@ -317,7 +322,7 @@ def resolve(entry: JournalEntry, seen: Sequence[Sighting], *, may_go_on: bool = 
         return Undo(steps=inverse(made), why="nothing had been done yet")
     edited = next((sighting for _, sighting in pairs if sighting.what == "edited"), None)
     if edited is not None or not may_go_on:
-        undone = [step for step, sighting in pairs if sighting.what == "after"]
+        undone = [step for step, sighting in pairs if sighting.what in ("after", "half")]
         return Undo(steps=inverse(undone), why=why_not if edited is None else edited.found)
     return Redo(steps=tuple(open_))
 

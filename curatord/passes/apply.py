@@ -18,7 +18,7 @@ import msgspec
 
 from curatord.core.curation import Proposal
 from curatord.core.journal import Conflict, JournalEntry, RecordChange, Undo
-from curatord.core.plan import Action, Applied, Failed, Outcome, Skipped, Standing, objections, targets
+from curatord.core.plan import Action, Applied, Failed, Outcome, SkipCode, Skipped, Standing, objections, targets
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RunId, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError, UsageError
@@ -85,6 +85,7 @@ class Applier:
     sites: Mapping[LibraryName, Site]
     new_id: Callable[[], ActionId]
     last_recovery: Recovered = field(default_factory=Recovered)
+    _tidy: bool = field(default=False, init=False)
 
     def standing(self, key: SkillKey) -> Standing:
         """Return what is true of *key* right now."""
@@ -225,8 +226,7 @@ class Applier:
             return Failed(action=action, error=str(error), unfinished=True)
         except InputError as error:
             self.mutator.finish(entry)
-            code = "edited" if isinstance(error, EditedError) else "taken" if isinstance(error, TakenError) else None
-            return Skipped(action=action, code=code or "unreadable", reason=str(error), keys=entry.targets)
+            return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)
         except OSError as error:
             self.mutator.finish(entry)
             return Failed(action=action, error=_words(error))
@@ -234,12 +234,9 @@ class Applier:
             entry = self._with_content(entry)
             self.store.commit_action(entry)
         except (OSError, CuratorError) as error:
-            try:
-                self.mutator.take_back(entry)
-                self.mutator.finish(entry)
-            except (OSError, CuratorError) as worse:
-                return Failed(action=action, error=f"{error}; it could not be taken back now: {worse}", unfinished=True)
-            return Failed(action=action, error=str(error))
+            failed = self._not_recorded(action, entry, error)
+            if failed is not None:
+                return failed
         note = ""
         try:
             self.decisions.record(entry)
@@ -247,6 +244,17 @@ class Applier:
         except (OSError, CuratorError) as error:
             note = f"done, but its record is not complete yet and is mended at the next start: {error}"
         return Applied(action=action, entry=entry, after=entry.after, note=note)
+
+    def _not_recorded(self, action: Action | None, entry: JournalEntry, error: Exception) -> Failed | None:
+        """Take back what the database would not record; None where it did, after all."""
+        try:
+            if self.store.has_action(entry.action_id):
+                return None  # the commit was made; only its reply was an error
+            self.mutator.take_back(entry)
+            self.mutator.finish(entry)
+        except (OSError, CuratorError) as worse:
+            return Failed(action=action, error=f"{error}; it could not be taken back now: {worse}", unfinished=True)
+        return Failed(action=action, error=str(error))
 
     def _with_content(self, entry: JournalEntry) -> JournalEntry:
         """Return *entry* with the fingerprints of what stands on disk now that it is done."""
@@ -273,7 +281,7 @@ class Applier:
         Raises:
             BusyError: The work lock is held.
         """
-        if not self.mutator.unfinished():
+        if self._tidy and not self.mutator.unfinished():
             self.last_recovery = Recovered()
             return self.last_recovery
         finished: list[JournalEntry] = []
@@ -281,6 +289,8 @@ class Applier:
         conflicts: list[tuple[JournalEntry | UnreadableIntent, str]] = []
         busy: list[JournalEntry] = []
         with self.mutator.hold(None):
+            self.mutator.tidy()
+            self._tidy = True
             for entry in self.mutator.unfinished():
                 if isinstance(entry, UnreadableIntent):
                     conflicts.append((entry, f"{entry.path} cannot be read: {entry.error}"))
@@ -344,6 +354,12 @@ class _ObjectedError(InputError):
     def __init__(self, outcome: Skipped) -> None:
         super().__init__(outcome.reason)
         self.outcome = outcome
+
+
+def _code_of(error: InputError) -> SkipCode:
+    if isinstance(error, EditedError):
+        return "edited"
+    return "taken" if isinstance(error, TakenError) else "unreadable"
 
 
 def _under(action: Action, proposal: str) -> Action:

@@ -144,6 +144,10 @@ class Mutator(Protocol):
         """Return the intents that lie in the journal, oldest first."""
         ...
 
+    def tidy(self) -> None:
+        """Clear away what a kill left of our own temporary files; under the lock."""
+        ...
+
     def recover(self, entry: JournalEntry) -> Resolution:
         """
         Bring the files of an unfinished *entry* to before or after, as `core.journal.resolve` says, and return that.

@@ -64,10 +64,11 @@ class Database:
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield self.connection
+            self.connection.commit()
         except BaseException:
+            # Also after a commit that failed (full disk): SQLite keeps that transaction open.
             self.connection.rollback()
             raise
-        self.connection.commit()
 
     def close(self) -> None:
         """Close the connection."""

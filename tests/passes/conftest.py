@@ -1,0 +1,22 @@
+"""Fixtures for tests that write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def other_device(tmp_path: Path) -> Iterator[Path]:
+    """Yield an empty folder on another file system than *tmp_path*; skip where there is none."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or not os.access(shared, os.W_OK) or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system here")
+    folder = Path(tempfile.mkdtemp(prefix="curatord-test-", dir=shared))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
