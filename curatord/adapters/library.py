@@ -252,8 +252,7 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         words = f"its header spells it `{content.header_name}`"
         problems = (*problems, Problem(code="name-spelling", words=words))
     if layout == "hermes" and broken is None:
-        # Hermes lists the inner one by itself, so to move the outer one would take a skill away that nobody decided on.
-        broken = next((problem.words for problem in problems if problem.code == "nested-skill"), None)
+        broken = _broken_for_hermes(rel.rpartition("/")[2], content)
     external = package.external
     if external is None and layout == "hermes" and rel.startswith("_org/"):
         external = "an organisation's mirror"
@@ -272,6 +271,14 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
         also_at=tuple(package.also_at),
     )
+
+
+def _broken_for_hermes(name: str, content: SkillContent) -> str | None:
+    """Return why Hermes' own tools would take the skill for another, or for more than one."""
+    if content.line_name is not None and names_agree(name, content.line_name) == "other":
+        return f"Hermes takes `{content.line_name}` for its name, from the first line with `name:`"
+    # Hermes lists the inner one by itself, so to move the outer one would take a skill away that nobody decided on.
+    return next((problem.words for problem in content.problems if problem.code == "nested-skill"), None)
 
 
 def _foreign_vcs(name: str | None) -> str | None:

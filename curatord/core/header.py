@@ -297,7 +297,12 @@ def _read_header(text: str, start: int, end: int) -> Header | Fault:
     if isinstance(again, _YamlFault):
         return strict
     entries = [mended.place_back(entry) for entry in again]
-    keys = tuple(patch.key for patch in mended.patches)
+    # Both were quoted, but only what could not be read by itself is worth telling.
+    keys = tuple(
+        patch.key
+        for patch in mended.patches
+        if isinstance(_read_yaml(f"{patch.key}: {source[patch.start : patch.end]}\n"), _YamlFault)
+    )
     return Header(entries=tuple(_placed(entries, source, start, lines)), start=start, end=end, mended=keys)
 
 

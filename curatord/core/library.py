@@ -22,7 +22,7 @@ Codes of problems (the words beside them are for people):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
@@ -39,6 +39,7 @@ __all__ = [
     "Problem",
     "Skill",
     "SkillContent",
+    "linked_skills",
 ]
 
 
@@ -79,12 +80,15 @@ class SkillContent:
         newest_ns: Newest modification of such a file, ns since 1970; 0 where there is none.
         headings: Of the entry file, in order, cut to some dozens.
         outward: Paths and names that may mean another skill.
+        line_name: What Hermes' own tools take for the name: that of the first line with `name:`, at any indentation,
+            within the first 4,000 characters; None where there is none.
         own_vcs: Name of the version control entry (`.git` …) at its top, or None.
         installed_by: Words where a marker in the package says that a hub or plugin put it there.
     """
 
     entry_file: str = ""
     header_name: str | None = None
+    line_name: str | None = None
     description: str = ""
     when_to_use: str = ""
     broken: str | None = None
@@ -248,3 +252,24 @@ class LibrarySnapshot:
             return (exact,)
         named = tuple(skill for skill in self.skills if skill.name == query or skill.key.rel.endswith(f"/{query}"))
         return named or tuple(skill for skill in self.skills if skill.content.header_name == query)
+
+
+def linked_skills(snapshots: Sequence[LibrarySnapshot]) -> dict[SkillKey, SkillKey]:
+    """
+    Return, for each skill that is a link into another library, the skill there that it really is.
+
+    Usage of the one is usage of the other: a package kept in one place and linked into the library of each host would
+    else grow old in its own library while every host uses it (bugs B054).
+    """
+    real: dict[str, SkillKey] = {}
+    for snapshot in snapshots:
+        for skill in snapshot.skills:
+            if skill.link_target is None:
+                suffix = ".md" if skill.form == "flat" else ""
+                real[f"{snapshot.real_root}/{skill.key.rel}{suffix}"] = skill.key
+    return {
+        skill.key: real[skill.link_target]
+        for snapshot in snapshots
+        for skill in snapshot.skills
+        if skill.link_target in real and real[skill.link_target].library != skill.key.library
+    }

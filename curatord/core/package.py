@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ MAX_OUTWARD = 200
 
 # Where a SKILL.md is a sample or a template of the package, not a skill (Hermes' own list, and `examples`).
 _SUPPORT_FOLDERS = frozenset({"references", "templates", "assets", "scripts", "examples"})
+_LINE_NAME = re.compile(r"^[ \t]*name:[ \t]*([^\r\n]*)", re.MULTILINE)
 _MARKERS = {
     ".clawhub/origin.json": "installed from ClawHub (`.clawhub/origin.json` in the package)",
     ".claude-plugin/plugin.json": "part of a plugin (`.claude-plugin/plugin.json` in the package)",
@@ -76,6 +78,7 @@ def describe(
     return SkillContent(
         entry_file=entry_file,
         header_name=text.name if text else None,
+        line_name=_line_name(entry.data) if entry is not None and entry.data is not None else None,
         description=text.description if text else "",
         when_to_use=text.when_to_use if text else "",
         broken=broken,
@@ -103,6 +106,12 @@ def _parse(entry: ReadFile | None) -> SkillText | str:
         return f"{entry.entry.rel} is {entry.entry.size} bytes: too large to be read"
     skill = parse_skill(entry.data)
     return f"{entry.entry.rel}, {skill}" if isinstance(skill, Fault) else skill
+
+
+def _line_name(data: bytes) -> str | None:
+    """Return what Hermes' own tools take for the name (hermes-agent, usage records and archive, autumn 2026)."""
+    found = _LINE_NAME.search(data[:16_384].decode("utf-8-sig", "ignore")[:4000])
+    return found[1].strip().strip("\"'") or None if found else None
 
 
 def _text_problems(text: SkillText) -> Iterator[Problem]:

@@ -67,12 +67,7 @@ def _inside(library: Place, other: Place) -> list[LibraryProblem]:
     if not f"{other.real}/".startswith(f"{library.real.rstrip('/')}/"):
         return []
     if other.kind == "archive":
-        # Hermes keeps its own within the library; only the library itself would be wrong.
-        if other.real != library.real:
-            return []
-        return [
-            _error(library, "archive-is-library", f"`{library.label}` is its own archive", "set `archive` elsewhere")
-        ]
+        return _archive_inside(library, other)
     what = {"source": f"the source `{other.label}`", "state": "the state folder"}[other.kind]
     hint = f"move {what} or the library; transcripts and state are no skills"
     return [_error(library, f"{other.kind}-inside", f"{what} ({other.path}) lies within `{library.label}`", hint)]

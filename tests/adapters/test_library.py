@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from curatord.adapters import package as package_module
 from curatord.adapters.library import DiskLibrary, MemoryCache
-from curatord.core.library import LibrarySnapshot, Skill
+from curatord.core.library import LibrarySnapshot, Skill, linked_skills
 from curatord.core.settings import LibrarySettings
 from curatord.errors import InputError
 
@@ -35,14 +37,14 @@ def a_skill(root: Path, rel: str, text: str | None = None, **files: str) -> Path
     return folder
 
 
-def library(root: Path, cache: MemoryCache | None = None, **settings: Any) -> DiskLibrary:
+def library(root: Path, cache: MemoryCache | None = None, **options: Any) -> DiskLibrary:
     """Return the library at *root*."""
-    return DiskLibrary(LibrarySettings(name="lib", path=str(root), **settings), cache or MemoryCache())
+    return DiskLibrary(LibrarySettings(name="lib", path=str(root), **options), cache or MemoryCache())
 
 
-def look(root: Path, **settings: Any) -> LibrarySnapshot:
+def look(root: Path, **options: Any) -> LibrarySnapshot:
     """Return what is at *root*."""
-    return library(root, **settings).read()
+    return library(root, **options).read()
 
 
 def rels(snapshot: LibrarySnapshot) -> list[str]:
@@ -193,6 +195,31 @@ def test_hermes_does_not_lose_a_nested_skill(root: Path) -> None:
     assert ["nested-skill"] == codes(one(look(root, layout="agent-skills"), "outer"))
 
 
+def test_hermes_own_idea_of_a_name(root: Path) -> None:
+    """Where Hermes' tools would take another line for the name, the skill is broken in its library and nowhere else."""
+    a_skill(root, "x", "---\nmetadata:\n  name: inner\nname: x\ndescription: d\n---\n")
+    a_skill(root, "y", "---\nname: 'y'\ndescription: d\n---\nname: z\n")
+
+    assert ["Hermes takes `inner` for its name, from the first line with `name:`", None] == [
+        skill.broken for skill in look(root, layout="hermes").skills
+    ]
+    assert [None, None] == [skill.broken for skill in look(root, layout="agent-skills").skills]
+
+
+def test_a_skill_linked_into_another_library(root: Path, tmp_path: Path) -> None:
+    """A package kept in one library and linked into another is known to be the same (bugs B054)."""
+    a_skill(root, "tools/x")
+    a_skill(root, "y")
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "hosts/x").symlink_to(root / "tools/x")
+    (tmp_path / "hosts/twin").symlink_to("x")
+    hosts = DiskLibrary(LibrarySettings(name="hosts", path=str(tmp_path / "hosts")), MemoryCache()).read()
+    found = linked_skills([look(root), hosts])
+
+    assert {"hosts/twin": "lib/tools/x"} == {str(key): str(real) for key, real in found.items()}
+    assert [str(tmp_path / "hosts/x")] == list(hosts.skills[0].also_at)
+
+
 # --- The flat layout --------------------------------------------------------------------------------------------------
 
 
@@ -235,7 +262,7 @@ def test_a_loose_file_with_a_broken_header_is_listed(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "settings", "layout"),
+    ("make", "options", "layout"),
     [
         (".usage.json", {}, "hermes"),
         (".bundled_manifest", {"host": "claude-code"}, "hermes"),
@@ -247,11 +274,11 @@ def test_a_loose_file_with_a_broken_header_is_listed(root: Path) -> None:
         (".usage.json", {"layout": "flat"}, "flat"),
     ],
 )
-def test_layouts_are_told_apart(root: Path, make: str, settings: dict[str, Any], layout: str) -> None:
+def test_layouts_are_told_apart(root: Path, make: str, options: dict[str, Any], layout: str) -> None:
     """Configuration first, then the host's habit, then what stands there."""
     (root / make).write_text(TEXT.format(name="loose"))
 
-    assert layout == look(root, **settings).layout
+    assert layout == look(root, **options).layout
 
 
 # --- Broken and hostile ones ------------------------------------------------------------------------------------------
@@ -786,3 +813,70 @@ def test_a_package_that_keeps_changing_is_broken_for_now(root: Path, monkeypatch
     monkeypatch.setattr(package_module, "open_beneath", busy)
 
     assert "it kept changing while it was read" == one(look(root), "a").broken
+
+
+NAMES = st.sampled_from(["a", "b", "g/c", "g/d"])
+PARTS = st.sampled_from(["SKILL.md", "skill.md", "references/x.md", "scripts/y.sh", "__pycache__/z.pyc", ".git/HEAD"])
+TEXTS = st.sampled_from(
+    [TEXT.format(name="a"), TEXT.format(name="b"), "---\nbroken", "[x](../b/SKILL.md)", "", "x" * 70, "y" * 70]
+)
+STEPS = st.one_of(
+    st.tuples(st.just("write"), NAMES, PARTS, TEXTS),
+    st.tuples(st.just("rename"), NAMES, NAMES),
+    st.tuples(st.just("rename-part"), NAMES, PARTS, PARTS),
+    st.tuples(st.just("delete"), NAMES, PARTS),
+    st.tuples(st.just("link"), NAMES, NAMES),
+    st.tuples(st.just("link-part"), NAMES, PARTS),
+    st.tuples(st.just("mode"), NAMES, PARTS),
+    st.tuples(st.just("old-times"), NAMES, PARTS),
+)
+
+
+def step(root: Path, action: tuple[str, ...]) -> None:
+    """Do one thing to the library, or nothing where it cannot be done."""
+    path = root / action[1]
+    try:
+        match action:
+            case ("write", _, part, text):
+                (path / part).parent.mkdir(parents=True, exist_ok=True)
+                (path / part).write_text(text)
+            case ("rename", _, other):
+                path.rename(root / other)
+            case ("rename-part", _, part, other):
+                (path / part).rename(path / other)
+            case ("delete", _, part):
+                (path / part).unlink()
+            case ("link", _, other):
+                path.symlink_to(root / other)
+            case ("link-part", _, part):
+                (path / part).symlink_to("SKILL.md")
+            case ("mode", _, part):
+                (path / part).chmod(0o755)
+            case ("old-times", _, part):
+                os.utime(path / part, (1000, 1000))
+    except OSError:
+        return
+
+
+@given(actions=st.lists(STEPS, min_size=2, max_size=8))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_kept_readings_say_what_fresh_ones_say(
+    actions: list[tuple[str, ...]], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever happens to a library between two looks, the kept readings never show."""
+    monkeypatch.setattr(package_module, "RACY_NS", 15_000_000)  # some ticks, so that a test may wait them out
+    root = tmp_path_factory.mktemp("library")
+    for name in ("a", "b", "g/c"):
+        a_skill(root, name, references__x="x")
+    cache = MemoryCache()
+    time.sleep(0.02)
+    library(root, cache).read()
+    assert ["a", "b", "g/c"] == sorted(cache.load("lib"))
+    for action in actions:
+        step(root, action)
+        time.sleep(0.02)
+        kept = library(root, cache).read()
+        fresh = look(root)
+
+        assert fresh.skills == kept.skills
+        assert fresh.problems == kept.problems
