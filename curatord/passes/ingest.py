@@ -402,7 +402,10 @@ class _Ingest:
                 self._note("restart", item.path, answer.reason)
             else:
                 offset = answer.offset
-                before = Guard(*own)
+                if offset:
+                    before = Guard(*own)
+                else:
+                    guard = Guard(*own)  # it was emptied once, and may get back what it had
         job.details = details
         job.file_id = details.file_id if details is not None else None
         job.start = Start(
@@ -497,7 +500,7 @@ class _Ingest:
             slice=done,
             guarded=job.guarded,
             anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
-            grown=details is not None and not details.gone and job.item.size > details.size,
+            grown=details is not None and details.whole and not details.gone and job.item.size > details.size,
             restarted=job.restarted,
         )
 

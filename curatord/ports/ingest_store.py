@@ -62,15 +62,19 @@ class Details:
     retry_ms: int | None
     error: str | None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it was read to its end, as that was then; else its time is held as 0, so it looks changed."""
+        return self.mtime_ns != 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was read.
-    *grown*: it was seen to grow since an earlier scan.
-    *restarted* is the reason where it was read anew.
+    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was
+    read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int

@@ -449,7 +449,7 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         _signed(item.dev),
         _signed(item.ino),
         item.size,
-        item.mtime_ns,
+        item.mtime_ns if done.last else 0,  # stopped in its middle, it must look changed to the next scan
         done.offset,
         done.marks.head,
         done.marks.tail,

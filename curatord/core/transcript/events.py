@@ -182,10 +182,11 @@ class Findings:
     """
     All that one reading of (a stretch of) an item found.
 
-    *keys* holds 8 bytes for each record counted, in order (`ids.py`); *heads* those of the first few records of an item
-    that was read from its start, counted now or known, so that a copy of it is met by its beginning. *unknown* maps record types that the reader does
-    not know to how often they came; *bad* holds (offset, reason) of the first `MAX_OFFSETS` unreadable records;
-    *repeated* counts records that were skipped because they are known; *notes* are remarks for `doctor` and the log.
+    *keys* holds 8 bytes for each record counted, in order (`ids.py`); *heads* those of the first few records of an
+    item that was read from its start, counted now or known, so that a copy of it is met by its beginning. *unknown*
+    maps record types that the reader does not know to how often they came; *bad* holds (offset, reason) of the first
+    `MAX_OFFSETS` unreadable records; *repeated* counts records that were skipped because they are known; *notes* are
+    remarks for `doctor` and the log.
     """
 
     sessions: dict[str, SessionTally] = field(default_factory=dict)

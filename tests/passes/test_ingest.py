@@ -1,0 +1,800 @@
+"""What a scan makes of files that grow, tear, move, are copied, truncated, replaced, pruned or unreadable."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curatord.errors import StateError
+from curatord.passes import ingest
+from curatord.ports.ingest_store import Reading
+from tests.claude_log import BODY, START, Log, touch
+from tests.ingest_world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """An empty home."""
+    made = World(tmp_path)
+    yield made
+    made.database.close()
+
+
+def a_log(session: str = "s-1", **more: Any) -> Log:
+    """A session with one prompt, one skill use and an answer: 5 records, 1 turn, 2 messages, 1 call, 1 event."""
+    log = Log(session, **more)
+    log.said("hello")
+    log.skill("pdf-forms")
+    log.model()
+    return log
+
+
+A_LOG = (5, 0, 1, 2, {"Skill": 1}, 1)
+
+
+def test_grown_file_is_read_from_its_watermark(world: World) -> None:
+    """Only the appended bytes are read, and added to the session."""
+    log = a_log()
+    path = log.write(world.projects)
+    size = path.stat().st_size
+    world.scan()
+    log.said("more")
+    log.write(world.projects)
+
+    report = world.scan()
+
+    assert path.stat().st_size - size == report.sources[0].bytes
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+
+
+def test_unchanged_files_are_not_read_and_nothing_is_written(world: World) -> None:
+    """A second scan without change reads no byte and leaves every table as it was but the source's scan time."""
+    a_log().write(world.projects)
+    a_log("s-2").write(world.projects)
+    world.scan()
+    before = [line for line in world.database.connection.iterdump() if 'INTO "sources"' not in line]
+
+    report = world.scan()
+
+    after = [line for line in world.database.connection.iterdump() if 'INTO "sources"' not in line]
+    assert (report.sources[0].files, report.sources[0].changed, report.sources[0].bytes) == (2, 0, 0)
+    assert before == after
+
+
+def test_half_line_waits_for_its_rest(world: World) -> None:
+    """A line caught half-written is counted once, when it is whole, also over a restart."""
+    log = a_log()
+    log.said("late")
+    path = log.write(world.projects)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    world.scan()
+    assert world.rows() == {"s-1": A_LOG}
+    path.write_bytes(whole)
+
+    world = world.reopened()
+    world.scan()
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+
+
+def test_last_line_without_newline_counts_once_the_file_is_settled(world: World) -> None:
+    """A whole last record without LF is taken when the file was left alone, and not again when the LF comes."""
+    log = a_log()
+    path = log.write(world.projects)
+    path.write_bytes(log.text()[:-1])
+    touch(path, log.at)
+    world.clock.at = log.at + timedelta(minutes=29)
+    world.scan()
+    assert world.rows()["s-1"][0] == 4
+    world.later(minutes=1)
+    world.scan()
+    assert world.rows() == {"s-1": A_LOG}
+    log.said("after")
+    log.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+    assert not world.queries.sessions()[0].restarts
+
+
+def test_call_without_result_becomes_an_event_when_settled(world: World) -> None:
+    """A skill call whose result never came counts once the session is quiet, and is looked at without being changed."""
+    log = Log()
+    log.said("hello")
+    log.call("Skill", skill="pdf-forms")
+    log.write(world.projects)
+    world.clock.at = log.at
+    world.scan()
+    assert world.events() == []
+    world.later(minutes=31)
+
+    world.scan()
+
+    assert world.events() == [("s-1", "pdf-forms", "use")]
+
+
+def test_failure_that_shows_after_settling_takes_the_event_back(world: World) -> None:
+    """An event that was let go without its result is withdrawn when the result says that the call failed."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    log.write(world.projects)
+    world.clock.at = log.at + timedelta(hours=1)
+    world.scan()
+    assert len(world.events()) == 1
+    log.result(call, "no such skill", error=True)
+    log.write(world.projects, settled_at=world.clock.at)
+
+    world.scan()
+
+    assert world.events() == []
+
+
+def test_result_of_a_later_scan_lets_the_event_happen(world: World) -> None:
+    """Call and result may be met in two scans; the event has the call's time and, in the end, the skill's folder."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    at = log.at
+    log.write(world.projects)
+    world.scan()
+    log.result(call, outcome={"success": True, "commandName": "pdf-forms"})
+    log.write(world.projects)
+    world.scan()
+    log.meta(f"{BODY}pdf-forms\n\n# x", sourceToolUseID=call)
+    log.write(world.projects)
+
+    world.scan()
+
+    (event,) = world.queries.events(resolve=lambda **_: None)
+    assert (at, "/home/dev/.claude/skills/pdf-forms") == (event.at, event.path)
+
+
+def test_truncated_and_written_anew_counts_both_once(world: World) -> None:
+    """What was counted before a truncation did happen; what is written after it is new; nothing counts twice."""
+    log = a_log()
+    path = log.write(world.projects)
+    world.scan()
+    fresh = Log("s-1", name="later", start=log.at)
+    fresh.said("one")
+    fresh.said("two")
+    path.write_bytes(fresh.text())
+
+    world.scan()
+    world.scan()
+
+    assert world.rows() == {"s-1": (7, 0, 3, 2, {"Skill": 1}, 1)}
+    (restart,) = world.queries.sessions()[0].restarts
+    assert restart[1].startswith("replaced")
+
+
+def test_truncated_to_nothing_and_back(world: World) -> None:
+    """A file that is emptied and gets its old content again comes to the same."""
+    log = a_log()
+    path = log.write(world.projects)
+    world.scan()
+    path.write_bytes(b"")
+    world.scan()
+    path.write_bytes(log.text())
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG}
+
+
+def test_cut_short_and_grown_past_the_watermark(world: World) -> None:
+    """Truncated and grown beyond the old size between two scans, it is noticed by the bytes before the watermark."""
+    log = a_log()
+    log.write(world.projects)
+    world.scan()
+    other = Log("s-1", name="other", start=log.at)
+    for _ in range(9):
+        other.said("something else")
+    log.lines = log.lines[:1] + other.lines
+    log.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (14, 0, 10, 2, {"Skill": 1}, 1)}
+    assert world.queries.sessions()[0].restarts[0][1].startswith("rewritten")
+
+
+def test_saved_by_rename_keeps_counts(world: World) -> None:
+    """An editor that writes a new file over the old name gives it another inode; the records are the same."""
+    log = a_log()
+    path = log.write(world.projects)
+    world.scan()
+    log.said("edited in")
+    new = path.with_name("tmp")
+    new.write_bytes(log.text())
+    new.rename(path)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+
+
+def test_another_file_under_the_same_name(world: World) -> None:
+    """A file replaced by one with another first record is another file; the old one's counts stay."""
+    path = a_log().write(world.projects)
+    world.scan()
+    other = a_log("s-2")
+    new = path.with_name("tmp")
+    new.write_bytes(other.text())
+    new.rename(path)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG, "s-2": A_LOG}
+
+
+@pytest.mark.parametrize("how", ["renamed", "moved over file systems"])
+def test_moved_file_is_the_same_file(world: World, how: str) -> None:
+    """A file under another name is known by its inode or its content, and only what it grew by is read."""
+    log = a_log()
+    path = log.write(world.projects)
+    world.scan()
+    target = world.projects / "-archive" / "renamed.jsonl"
+    target.parent.mkdir()
+    if how == "renamed":
+        path.rename(target)
+    else:
+        target.write_bytes(path.read_bytes())
+        path.unlink()
+    with target.open("ab") as file:
+        file.write(b'{"type":"mode","sessionId":"s-1"}\n')
+
+    report = world.scan()
+
+    assert report.sources[0].bytes == len(b'{"type":"mode","sessionId":"s-1"}\n')
+    assert {"s-1": (6, *A_LOG[1:])} == world.rows()
+    assert str(target) == world.queries.sessions()[0].path
+
+
+def test_copy_of_a_file_counts_for_nothing(world: World) -> None:
+    """A second file with the same records, without an id or with one, adds none."""
+    log = a_log()
+    log.queue("enqueue", "x")
+    log.raw({"type": "mode", "mode": "x"})
+    path = log.write(world.projects)
+    world.scan()
+    rows = world.rows()
+    shutil.copy(path, path.with_name("copy.jsonl"))
+
+    world.scan()
+
+    assert rows == world.rows()
+
+
+def test_copy_met_in_the_same_scan(world: World) -> None:
+    """Original and copy found together count once."""
+    path = a_log().write(world.projects)
+    for number in range(3):
+        shutil.copy2(path, path.with_name(f"copy-{number}.jsonl"))
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG}
+
+
+def test_fork_counts_only_what_is_its_own(world: World) -> None:
+    """A fork copies the records under a new session id; they stay with the session that wrote them."""
+    log = a_log()
+    log.write(world.projects)
+    fork = log.forked("s-2")
+    fork.said("on another way")
+    fork.skill("other-skill")
+    fork.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG, "s-2": (4, 0, 1, 1, {"Skill": 1}, 1)}
+    assert world.events() == [("s-1", "pdf-forms", "use"), ("s-2", "other-skill", "use")]
+
+
+def test_original_that_grows_after_its_fork(world: World) -> None:
+    """After a fork, both files grow on their own."""
+    log = a_log()
+    log.write(world.projects)
+    fork = log.forked("s-2")
+    fork.said("there")
+    fork.write(world.projects)
+    world.scan()
+    log.said("here")
+    log.write(world.projects)
+    fork.said("there again")
+    fork.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1), "s-2": (2, 0, 2, 0, {}, 0)}
+
+
+def test_fork_of_a_fork_meets_both(world: World) -> None:
+    """A third file with history of two others passes over both."""
+    log = a_log()
+    fork = log.forked("s-2")
+    fork.said("second")
+    third = fork.forked("s-3")
+    third.said("third")
+    for one in (log, fork, third):
+        one.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG, "s-2": (1, 0, 1, 0, {}, 0), "s-3": (1, 0, 1, 0, {}, 0)}
+
+
+def test_copy_whose_original_is_gone(world: World) -> None:
+    """The keys of a pruned file still tell its copies."""
+    path = a_log().write(world.projects)
+    world.scan()
+    data = path.read_bytes()
+    path.unlink()
+    world.scan()
+    fork = a_log().forked("s-9")
+    fork.said("new")
+    fork.write(world.projects)
+    (path.parent / "again.jsonl").write_bytes(data)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG, "s-9": (1, 0, 1, 0, {}, 0)}
+
+
+def test_same_tree_under_two_roots_and_through_links(world: World) -> None:
+    """Overlapping places, hard links and links to folders lead to each file once."""
+    path = a_log().write(world.projects)
+    sub = a_log("s-2").write(world.projects, folder="-other")
+    os.link(path, path.with_name("linked.jsonl"))
+    (world.projects / "-link").symlink_to(path.parent, target_is_directory=True)
+    outside = world.root / "second"
+    outside.mkdir()
+    (outside / "loop").symlink_to(outside, target_is_directory=True)
+    (outside / "to-first").symlink_to(world.projects, target_is_directory=True)
+
+    world.scan(world.projects, outside, sub.parent)
+    world.scan(sub.parent, outside, world.projects)
+
+    assert world.rows() == {"s-1": A_LOG, "s-2": A_LOG}
+
+
+def test_sub_agents_count_for_their_parent(world: World) -> None:
+    """Files of sub-agents, at any depth and of the old kind, give no session of their own and no user turns."""
+    log = a_log()
+    path = log.write(world.projects)
+    deep = path.with_suffix("") / "subagents" / "workflows" / "w"
+    deep.mkdir(parents=True)
+    (path.with_suffix("") / "tool-results").mkdir()
+    (path.with_suffix("") / "tool-results" / "x.jsonl").write_bytes(b'{"type":"user"}\n')
+    for name, place in (("agent-1", deep), ("agent-2", path.parent)):
+        agent = a_log("s-1", name=name, isSidechain=name == "agent-1")
+        (place / f"{name}.jsonl").write_bytes(agent.text())
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (15, 0, 1, 6, {"Skill": 3}, 3)}
+    assert str(path) == world.queries.sessions()[0].path
+
+
+def test_pruned_session_keeps_its_counts(world: World) -> None:
+    """A host that deletes old files takes nothing from what was counted."""
+    path = a_log().write(world.projects)
+    world.scan()
+    path.unlink()
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG}
+    assert not world.queries.sessions()[0].present
+
+
+def test_unreadable_lines_are_counted_with_their_offset(world: World) -> None:
+    """Broken lines are counted where they stand, and the rest of the file is read."""
+    log = a_log()
+    log.lines.insert(1, "{broken")
+    path = log.write(world.projects)
+
+    report = world.scan()
+
+    (source,) = world.queries.sources()
+    offset = len(log.lines[0]) + 1
+    assert {"s-1": (5, 1, *A_LOG[2:])} == world.rows()
+    assert [(str(path), offset)] == [bad[:2] for bad in source.bad]
+    assert report.sources[0].unreadable == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root reads everything")
+def test_one_bad_file_stops_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be read is noted, tried again after a growing pause, and parked after many tries."""
+    bad = a_log().write(world.projects)
+    a_log("s-2").write(world.projects)
+    real = os.open
+    tries = []
+
+    def refuse(path: Any, *rest: Any, **more: Any) -> int:
+        if path == str(bad):
+            tries.append(world.clock.at)
+            raise PermissionError(13, "Permission denied", path)
+        return real(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    report = world.scan()
+    assert world.rows() == {"s-2": A_LOG}
+    assert [("failed", str(bad))] == [(note.kind, note.path) for note in report.notes]
+    for _ in range(60 * 24 * 3):
+        world.later(minutes=1)
+        world.scan()
+    assert 8 <= len(set(tries)) <= 12
+    monkeypatch.undo()
+    world.later(days=30)
+    world.scan()
+    assert "s-1" not in world.rows()
+    touch(bad, world.clock.at)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": A_LOG, "s-2": A_LOG}
+
+
+def test_file_that_vanishes_between_listing_and_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives one note and no error."""
+    path = a_log().write(world.projects)
+    source = world.source()
+    items = list(source.items())
+    monkeypatch.setattr(type(source), "items", lambda _: iter(items))
+    path.unlink()
+
+    report = world.scan()
+
+    assert [("vanished", str(path))] == [(note.kind, note.path) for note in report.notes]
+    assert not report.failed
+
+
+def test_missing_place_waits(world: World) -> None:
+    """A place that does not exist is no error, and what was read of it before is not taken for pruned."""
+    a_log().write(world.projects)
+    world.scan()
+    world.projects.rename(world.projects.with_name("away"))
+
+    report = world.scan()
+
+    assert report.sources[0].waiting
+    assert world.queries.sources()[0].gone == 0
+    assert world.queries.sessions()[0].present
+
+
+def test_oversize_line_keeps_its_ends(world: World) -> None:
+    """A line of 18 MB is passed over; its record counts by what stands at its ends, and its result ends the wait."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    log.result(call, "x" * 9_000_000)
+    log.said("on")
+    log.write(world.projects)
+
+    report = world.scan()
+
+    assert world.rows() == {"s-1": (4, 0, 2, 1, {"Skill": 1}, 1)}
+    assert world.queries.sources()[0].oversize == 1
+    assert any("18000" in note.text for note in report.notes)
+
+
+def test_own_sessions_count_for_nothing(world: World) -> None:
+    """A session whose first prompt is curatord's own is read once and left out of every answer."""
+    log = Log("s-own")
+    log.said("Look at this.\n<curatord-data>\n{}\n</curatord-data>")
+    log.skill("pdf-forms")
+    log.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {}
+    assert world.events() == []
+    assert world.queries.newest_work_at([1]) is None
+
+
+def test_settled_is_counted_from_growth_that_was_seen(world: World) -> None:
+    """Old records that are appended now make a session unsettled; a first sight of an old one does not."""
+    log = a_log()
+    log.write(world.projects)
+    world.clock.at = START + timedelta(days=10)
+    world.scan()
+    (row,) = world.queries.sessions()
+    assert row.is_settled(now=world.clock.at, quiet=timedelta(minutes=30))
+    log.said("with an old time")
+    log.write(world.projects, settled_at=world.clock.at)
+
+    world.scan()
+
+    (row,) = world.queries.sessions()
+    assert not row.is_settled(now=world.clock.at, quiet=timedelta(minutes=30))
+
+
+def test_stopped_scan_goes_on_where_it_was(world: World) -> None:
+    """A first scan that is stopped between files keeps what it read, and the next one reads the rest."""
+    for number in range(10):
+        a_log(f"s-{number}", start=START + timedelta(hours=number)).write(world.projects)
+    asked = iter([False] * 4 + [True] * 100)
+    report = world.scan(stop=lambda: next(asked))
+    assert report.stopped
+    assert set(world.rows()) == {f"s-{number}" for number in range(4)}
+    assert world.queries.sources()[0].complete_at is None
+
+    again = world.scan()
+
+    assert again.sources[0].changed == 6
+    assert len(world.rows()) == 10
+
+
+def test_large_file_is_committed_in_slices(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file larger than a slice can be stopped in its middle, and copies met in a later slice are passed over."""
+    monkeypatch.setattr("curatord.adapters.sources.json_lines.CHUNK", 4096)
+    monkeypatch.setattr("curatord.adapters.sources.json_lines.SLICE", 16384)
+    log = Log()
+    for _ in range(100):
+        log.said("x" * 500)
+        log.skill("pdf-forms")
+    log.lines += log.lines[:50]
+    log.write(world.projects)
+    asked = iter([False] * 4 + [True] * 100)
+    report = world.scan(stop=lambda: next(asked))
+    assert report.stopped
+    assert 0 < world.totals()[0] < 400
+
+    world.scan()
+
+    assert world.totals() == (450, 100, 100, 100, 100)
+
+
+class CutError(Exception):
+    """Stands for a kill."""
+
+
+class CutStore:
+    """The store of *world*, killed at the *nth* write, before or after its commit."""
+
+    def __init__(self, world: World, nth: int, *, after: bool) -> None:
+        self._store = world.store
+        self._left = nth
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def write(self, readings: Sequence[Reading], *, now_ms: int) -> Any:
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            raise CutError
+        done = self._store.write(readings, now_ms=now_ms)
+        if self._left == 0:
+            raise CutError
+        return done
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("nth", range(1, 7))
+def test_killed_between_two_writes(world: World, monkeypatch: pytest.MonkeyPatch, nth: int, *, after: bool) -> None:
+    """Killed before or after any commit, the next scan ends with the rows of one clean scan."""
+    monkeypatch.setattr(ingest, "BATCH_FILES", 2)
+    log = a_log()
+    for one in (log, log.forked("s-f"), *(a_log(f"s-{n}", start=START + timedelta(hours=n)) for n in range(2, 9))):
+        one.said("own")
+        one.write(world.projects)
+    with pytest.raises(CutError):
+        world.scan(store=CutStore(world, nth, after=after))
+
+    world = world.reopened()
+    world.scan()
+
+    clean = World(world.root / "clean")
+    clean.scan(world.projects)
+    expected = clean.rows(), clean.events()
+    clean.database.close()
+    assert expected == (world.rows(), world.events())
+
+
+def test_full_disk_keeps_what_was_committed(world: World) -> None:
+    """A database that cannot grow ends the scan with an error that says so; later everything is taken in."""
+    for number in range(20):
+        a_log(f"s-{number}", start=START + timedelta(hours=number)).write(world.projects)
+    world.scan(world.root / "nowhere")
+    (pages,) = world.database.connection.execute("PRAGMA page_count").fetchone()
+    world.database.connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StateError, match="cannot write"):
+        world.scan()
+    world.database.connection.execute("PRAGMA max_page_count = 100000")
+
+    world.scan()
+
+    assert len(world.rows()) == 20
+
+
+def test_sources_are_not_changed(world: World) -> None:
+    """Not a byte, mode or time of a transcript or its folder changes, access times included where the owner reads."""
+    log = a_log()
+    path = log.write(world.projects)
+    os.utime(path, (1, 1))
+    stat = path.stat()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    before = path.stat()
+
+    world.scan()
+
+    after = path.stat()
+    assert before == after
+    assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_single_paths_are_read_without_a_scan(world: World) -> None:
+    """A change event's path is read by itself; paths that are no transcripts, or gone, are passed over."""
+    log = a_log()
+    path = log.write(world.projects)
+    a_log("s-2").write(world.projects)
+    world.touch(path, path.with_suffix(".txt"), path.with_name("gone.jsonl"), world.root / "elsewhere.jsonl")
+    log.said("more")
+    log.write(world.projects)
+
+    report = world.touch(path)
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+    assert report.sources[0].records == 1
+
+
+def test_work_gaps_and_newest_work(world: World) -> None:
+    """Work is what people's sessions record; sub-agents and schedules neither end a gap nor are the newest."""
+    first = a_log("s-1")
+    first.write(world.projects)
+    later = Log("s-2", start=START + timedelta(days=20))
+    later.said("back again")
+    end = later.at
+    later.add(type="system", subtype="scheduled_task_fire")
+    later.at += timedelta(days=3)
+    later.said("nightly")
+    later.model()
+    later.model(isSidechain=True)
+    later.write(world.projects)
+    world.clock.at = START + timedelta(days=30)
+    world.scan()
+
+    gaps = world.queries.work_gaps([1], longer_than=timedelta(days=7))
+
+    assert [(first.at, START + timedelta(days=20, seconds=1))] == gaps
+    assert end == world.queries.newest_work_at([1])
+
+
+def test_testimony_begins_with_the_oldest_session_present(world: World) -> None:
+    """At the first complete scan a source testifies from the oldest last record of the sessions that are there."""
+    old = a_log("s-1")
+    old.write(world.projects)
+    a_log("s-2", start=START + timedelta(days=5)).write(world.projects)
+    world.clock.at = START + timedelta(days=6)
+
+    world.scan()
+
+    assert old.at == world.queries.testifies_from([1])
+
+
+def test_testimony_begins_anew_when_all_older_is_gone(world: World) -> None:
+    """Pruned while nobody looked, the source testifies from the oldest session that is there now."""
+    path = a_log("s-1").write(world.projects)
+    world.clock.at = START + timedelta(days=1)
+    world.scan()
+    path.unlink()
+    new = a_log("s-2", start=START + timedelta(days=60))
+    new.write(world.projects)
+    world.clock.at = START + timedelta(days=61)
+
+    world.scan()
+
+    assert new.at == world.queries.testifies_from([1])
+
+
+def test_testimony_stays_while_older_sessions_go_one_by_one(world: World) -> None:
+    """A host that prunes what was seen takes nothing from the testimony."""
+    first = a_log("s-1")
+    path = first.write(world.projects)
+    a_log("s-2", start=START + timedelta(hours=20)).write(world.projects)
+    world.clock.at = START + timedelta(days=1)
+    world.scan()
+    path.unlink()
+    a_log("s-3", start=START + timedelta(days=2)).write(world.projects)
+    world.clock.at = START + timedelta(days=3)
+
+    world.scan()
+
+    assert first.at == world.queries.testifies_from([1])
+
+
+def test_empty_source_testifies_to_nothing(world: World) -> None:
+    """An empty place is asked nothing; one that was empty when first seen testifies from then on."""
+    world.scan()
+    seen = world.clock.at
+    assert world.queries.testifies_from([1]) is None
+    a_log("s-1", start=START + timedelta(days=2)).write(world.projects)
+    world.clock.at = START + timedelta(days=3)
+
+    world.scan()
+
+    assert seen == world.queries.testifies_from([1])
+
+
+def test_place_that_was_empty_for_a_while(world: World) -> None:
+    """A mount that comes back brings its testimony with it."""
+    log = a_log("s-1")
+    log.write(world.projects)
+    world.clock.at = START + timedelta(days=1)
+    world.scan()
+    away = world.root / "away"
+    world.projects.rename(away)
+    world.projects.mkdir()
+    world.later(days=40)
+    world.scan()
+    assert world.queries.testifies_from([1]) is None
+    world.projects.rmdir()
+    away.rename(world.projects)
+
+    world.scan()
+
+    assert log.at == world.queries.testifies_from([1])
+    assert world.rows() == {"s-1": A_LOG}
+
+
+def test_usage_per_skill(world: World) -> None:
+    """Uses, views, patches and creations are told apart per skill and library, with their newest and their maker."""
+    log = a_log("s-1")
+    made = log.call("Write", file_path="/home/dev/.claude/skills/new-one/SKILL.md", content="x")
+    at = log.at
+    log.result(made, outcome={"type": "create"})
+    log.write(world.projects)
+    a_log("s-2", start=START + timedelta(hours=1)).write(world.projects)
+    world.scan()
+
+    usage = world.queries.skill_usage(resolve=lambda *, skill, **_: "lib" if skill == "pdf-forms" else None)
+
+    new, pdf = usage
+    assert (None, "new-one", {"create": 1}, "s-1", at) == (
+        new.library, new.skill, new.counts, new.created and new.created.session_id, new.created and new.created.at,
+    )  # fmt: skip
+    assert (
+        pdf.library, pdf.skill, pdf.counts, pdf.sessions, pdf.hosts,
+    ) == ("lib", "pdf-forms", {"use": 2}, 2, ("claude-code",))  # fmt: skip
+
+
+def test_turns_per_day(world: World) -> None:
+    """Turns of the model are counted per day, those of sub-agents too."""
+    log = a_log("s-1")
+    log.model(isSidechain=True)
+    log.write(world.projects)
+    world.scan()
+
+    per_day = world.queries.calls_per_day([1], since=START - timedelta(days=2), until=START + timedelta(days=1))
+
+    assert per_day == 1.0
+
+
+def test_rows_survive_a_reader_while_writing(world: World) -> None:
+    """Another connection reads the rows of the last commit while a scan writes."""
+    a_log("s-1").write(world.projects)
+    world.scan()
+    other = sqlite3.connect(world.state / "curatord.db")
+    other.execute("BEGIN")
+    assert other.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
+    a_log("s-2").write(world.projects)
+
+    world.scan()
+
+    assert other.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
+    other.close()
+    assert len(world.rows()) == 2
