@@ -120,17 +120,19 @@ def lookup_name(name: str) -> str:
 class _Library:
     """One library's names as dictionaries."""
 
-    __slots__ = ("by_header", "by_name", "by_spelling", "known", "rels")
+    __slots__ = ("by_header", "by_name", "by_spelling", "known", "rels", "shared")
 
     def __init__(self, known: KnownLibrary) -> None:
         self.known = known
         self.rels = {skill.rel for skill in known.skills}
+        self.shared: set[str] = set()  # folder names of several skills
         self.by_name: dict[str, RelPath] = {}
         self.by_header: dict[str, RelPath | None] = {}
         self.by_spelling: dict[str, RelPath | None] = {}
         for skill in sorted(known.skills, key=lambda skill: (skill.rel.count("/"), skill.rel)):
             folder = skill.rel.rpartition("/")[2]
-            # Two categories may hold one folder name: the shallower is what hosts find by the bare name.
+            if folder in self.by_name:
+                self.shared.add(folder)
             self.by_name.setdefault(folder, skill.rel)
             spellings = {lookup_name(folder)}
             if skill.header_name and skill.header_name != folder:
@@ -143,8 +145,10 @@ class _Library:
 
     def find(self, name: str) -> RelPath | None:
         """Return the path of the skill that *name* means here, or None."""
-        if name in self.rels:  # a host that names it with its category
+        if name in self.rels:  # a host may name it with its category
             return RelPath(name)
+        if ":" in name and (path := name.replace(":", "/")) in self.rels:
+            return RelPath(path)
         return self.by_name.get(name) or self.by_header.get(name) or self.by_spelling.get(lookup_name(name))
 
     def holds(self, below: str) -> RelPath | None:
@@ -236,10 +240,10 @@ class Resolver:
         for library in self._in_order(cwd):
             rel = library.find(skill)
             if rel is not None:
-                return _resolved(library, rel)
+                return _named(library, rel, skill)
         holders = [(library, rel) for library in self._ours if (rel := library.find(skill)) is not None]
         if len(holders) == 1:
-            return _resolved(*holders[0])
+            return _named(*holders[0], skill)
         return Resolved(None, SkillName(skill))
 
     def _by_path(self, path: str) -> tuple[_Library, str] | None:
@@ -302,6 +306,12 @@ class Resolver:
 
 def _resolved(library: _Library, rel: RelPath) -> Resolved:
     return Resolved(library.known.name, SkillName(rel.rpartition("/")[2]), rel)
+
+
+def _named(library: _Library, rel: RelPath, name: str) -> Resolved:
+    """Return the answer for a bare *name*: where several skills share it, which of them was meant stays open."""
+    found = _resolved(library, rel)
+    return Resolved(found.library, found.skill) if name in library.shared and name != rel else found
 
 
 def _plugin_folders(library: KnownLibrary) -> set[str]:

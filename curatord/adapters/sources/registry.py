@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from curatord.adapters.sources.hermes_db import HermesSource
 from curatord.adapters.sources.json_lines import JsonLinesSource
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.claude_code import ClaudeCodeParser
@@ -42,6 +43,7 @@ def _claude_code_parser(path: str, start: Start) -> LineParser:
 
 READERS: dict[HostName, Reader] = {
     "claude-code": _claude_code,
+    "hermes": lambda path, fields: HermesSource(path),
 }
 
 

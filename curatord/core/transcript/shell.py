@@ -79,7 +79,8 @@ def skill_folder(path: str) -> str | None:
     if not path.endswith("/" + SKILL_FILE):
         return None
     folder = path[: -len(SKILL_FILE) - 1].rpartition("/")[2]
-    return folder if folder not in ("", "~", "..") and not folder.endswith(":") else None
+    # No skill has a `$` in its name: what looks so is a variable that nobody put a value for.
+    return folder if folder not in ("", "~", "..") and not folder.endswith(":") and "$" not in folder else None
 
 
 def touched(

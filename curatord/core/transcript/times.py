@@ -43,7 +43,8 @@ def ms_of_iso(text: str, *, now_ms: int) -> Told:
 def ms_of_number(value: float, *, now_ms: int) -> Told:
     """Return the time of *value*, seconds or milliseconds since 1970 (told apart by size: 10¹¹ s is the year 5138)."""
     try:
-        ms = int(value) if abs(value) >= 1e11 else round(value * 1000)
+        # Cut off to ms as an ISO time is, but only once the float's own error is rounded away: .123 may be .1229999.
+        ms = int(value) if abs(value) >= 1e11 else round(value * 1_000_000) // 1000
     except (ValueError, OverflowError):  # not a number, or no end
         return Told(None)
     return _checked(ms, now_ms, naive=False)
