@@ -12,6 +12,12 @@ def main() -> int:
 
         sys.stdout.write(f"curatord {__version__}\n")
         return 0
+    if sys.platform != "win32" and sys.getfilesystemencoding() != "utf-8":
+        # `LC_ALL=C` without Python's UTF-8 mode: names of files could be neither opened nor shown (bugs B077). The mode
+        # can only be chosen at the interpreter's start, so it is started once more as it was, with that option.
+        import os
+
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - our own, as it was
     from curatord.cli.main import main as run
 
     return run()

@@ -6,13 +6,14 @@ Part of the wiring: with `curatord.wiring` the one that knows adapters.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from curatord.adapters.config_file import candidates, default_config_path, locate, read, user_home
 from curatord.adapters.discover import Discovery, discover
-from curatord.config import Found, Loaded, parse
+from curatord.config import Found, Loaded, check_resolved, parse
 
 __all__ = ["ConfigPlaces", "discover_hosts", "load_config", "places"]
 
@@ -51,7 +52,9 @@ def load_config(said: str | None, environ: Mapping[str, str]) -> Loaded:
     path = locate(said, environ, home, sys.platform)
     data = None if path is None else read(path)
     found = _found(environ, home)
-    return parse(data, environ, file=path, home=home, found=found, platform=sys.platform)
+    loaded = parse(data, environ, file=path, home=home, found=found, platform=sys.platform)
+    check_resolved(loaded, os.path.realpath)
+    return loaded
 
 
 def _found(environ: Mapping[str, str], home: str | None) -> Found:

@@ -18,16 +18,14 @@ def progress_bar(out: Output, title: str) -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.text import Text
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True, no_color=not out.error_colour, highlight=False, markup=False, emoji=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
 
         def move(done: int, total: int | None, what: str) -> None:
-            shown = Text(line_text(what)).plain[:60]
-            bar.update(task, completed=done, total=total, description=f"{title} {shown}".rstrip().replace("[", "\\["))
+            bar.update(task, completed=done, total=total, description=f"{title} {line_text(what)[:60]}".rstrip())
 
         yield move

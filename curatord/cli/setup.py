@@ -81,7 +81,8 @@ def init(context: Context) -> int:
         context.out.text(text)
         return exits.OK
     _tell_found(context, found)
-    where = output or places(context.environ).own
+    named = context.arguments.config or context.environ.get("CURATORD_CONFIG", "").strip()
+    where = output or named or places(context.environ).own
     if where is None:
         raise ConfigError("no home folder is known, so there is no place for a configuration", hint="--output FILE")
     target = Path(where).absolute()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from curatord.config.parse import Found, Loaded, default_state_dir, parse
+from curatord.config.parse import Found, Loaded, check_resolved, default_state_dir, parse
 
-__all__ = ["Found", "Loaded", "default_state_dir", "parse"]
+__all__ = ["Found", "Loaded", "check_resolved", "default_state_dir", "parse"]

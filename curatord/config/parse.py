@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import json
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from curatord.core.hosts import host_of_path, set_variable
 from curatord.core.settings import Config, KeyRef, LibrarySettings, SourceSettings
 from curatord.errors import ConfigError
 
-__all__ = ["Found", "Loaded", "default_state_dir", "known_keys", "parse"]
+__all__ = ["Found", "Loaded", "check_resolved", "default_state_dir", "known_keys", "parse"]
 
 
 class Found(NamedTuple):
@@ -115,6 +115,38 @@ def parse(
     origins = {key: origin for key, origin in reader.origins.items() if origin != Origin()}
     notices = tuple(notices_of(whole, sources_said="sources" in root.items))
     return Loaded(config=replace(whole, fingerprint=_fingerprint(whole)), origins=origins, notices=notices)
+
+
+def check_resolved(loaded: Loaded, resolve: Callable[[str], str]) -> None:
+    """
+    Hold the configuration to its rules once more with links followed: two names of one folder are one folder.
+
+    *resolve* gives a path's real one.
+
+    Raises:
+        ConfigError: Libraries, sources, archives or state overlap by way of links.
+    """
+    config = loaded.config
+    real = replace(
+        config,
+        state_dir=resolve(config.state_dir),
+        libraries=tuple(
+            replace(item, path=resolve(item.path), archive=None if item.archive is None else resolve(item.archive))
+            for item in config.libraries
+        ),
+        sources=tuple(item if item.path is None else replace(item, path=resolve(item.path)) for item in config.sources),
+    )
+    if real == config:
+        return
+    problems = [
+        problem._replace(
+            what=f"{problem.what} (links followed)",
+            origin=_origin_near(problem.key, loaded.origins, config.origin or "configuration"),
+        )
+        for problem in cross_check(real)
+    ]
+    if problems:
+        raise _error(problems)
 
 
 _NO_HOME = "set HOME, or state_dir in the file, or CURATORD_STATE_DIR"

@@ -12,6 +12,7 @@ from curatord.adapters.discover import discover
 from curatord.core.hosts import HOST_PLACES
 from curatord.core.settings import HOSTS
 from curatord.errors import ConfigError
+from curatord.loading import load_config
 
 
 def a_skill(folder: Path, name: str) -> None:
@@ -117,3 +118,52 @@ def test_a_home_that_is_none_is_looked_up(said: str) -> None:
 
     assert home is None or Path(home).is_absolute()
     assert user_home({"HOME": "/h/u/"}) == "/h/u"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("libraries: [{name: a, path: real}, {name: b, path: link}]", "libraries[1].path"),
+        ("libraries: [{name: a, path: link}]\nsources: [{host: hermes, path: real/x}]", "sources[0].path"),
+        ("libraries: [{name: a, path: link}]\nstate_dir: real/state", "state_dir"),
+        ("libraries: [{name: a, path: link}, {name: b, path: y, archive: real/z}]", "libraries[1].archive"),
+    ],
+)
+def test_links_do_not_hide_an_overlap(tmp_path: Path, text: str, key: str) -> None:
+    """Two names of one folder are one folder: each skill belongs to one library."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigError, match="links followed") as caught:
+        load_config(str(tmp_path / "c.yaml"), {"HOME": str(tmp_path / "home")})
+    assert (key, str(tmp_path / "c.yaml")) == (caught.value.key, caught.value.file)
+
+
+def test_a_configuration_comes_through_a_pipe(tmp_path: Path) -> None:
+    """`--config <(generate)` is a habit of some shells' users."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    import threading
+
+    writer = threading.Thread(target=pipe.write_text, args=("mode: review\n",))
+    writer.start()
+    config = load_config(str(pipe), {"HOME": str(tmp_path)}).config
+    writer.join()
+
+    assert "review" == config.mode.value
+
+
+def test_found_hosts_are_a_right_configuration(tmp_path: Path) -> None:
+    """Whatever lies in whatever: what is found alone never makes an error."""
+    for place in (".claude/skills", ".openclaw/skills", ".openclaw/workspace/skills", ".agents/skills"):
+        a_skill(tmp_path / place, "x")
+    (tmp_path / ".hermes").symlink_to(".claude")
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/skills").symlink_to("../.agents")
+
+    config = load_config(None, {"HOME": str(tmp_path)}).config
+
+    paths = [os.path.realpath(library.path) for library in config.libraries]
+    assert 3 <= len(paths)
+    assert not any(a != b and f"{a}/".startswith(f"{b}/") for a in paths for b in paths)

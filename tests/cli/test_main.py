@@ -368,7 +368,7 @@ def real(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """Run the real command and return what came of it."""
     environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **more.pop("environ", {})}
     command = [sys.executable, "-m", "curatord", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ, check=False, **more)
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, env=environ, check=False, **more)
 
 
 def test_the_version_is_said() -> None:
@@ -387,17 +387,19 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert "code=0" in done.stdout
 
 
-def test_a_plain_locale_shows_escapes_instead_of_failing(tmp_path: Path) -> None:
-    """`LC_ALL=C PYTHONUTF8=0` and a path in Chinese: read as UTF-8, printed somehow (bugs B077)."""
-    config = tmp_path / "c.yaml"
-    config.write_text("state_dir: /状态/—\n", encoding="utf-8")
+def test_a_plain_locale_is_no_hindrance(tmp_path: Path) -> None:
+    """`LC_ALL=C PYTHONUTF8=0` and names in Chinese: read, opened and shown as UTF-8 (bugs B077)."""
+    (tmp_path / "技能").mkdir()
+    config = tmp_path / "技能" / "配置.yaml"
+    config.write_text("state_dir: 状态—é\n", encoding="utf-8")
     environ = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
     shown = real("--config", str(config), "config", "show", environ=environ)
     said = real("--config", str(config), "config", "show", "--json", environ=environ)
 
-    assert (0, 0) == (shown.returncode, said.returncode)
-    assert "/状态/—" == json.loads(said.stdout)["config"]["state_dir"]
+    assert (0, 0) == (shown.returncode, said.returncode), shown.stderr
+    assert f"{tmp_path}/技能/状态—é" in shown.stdout
+    assert f"{tmp_path}/技能/状态—é" == json.loads(said.stdout)["config"]["state_dir"]
 
 
 def test_a_bare_environment_is_enough(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -178,8 +179,17 @@ def test_a_wrong_setting_is_told_with_file_line_and_key(text: str, line: int, ke
         (b"#" * 300_000, 0, "larger than"),
     ],
 )
-def test_what_is_no_configuration_is_told_with_its_line(text: bytes, line: int | None, says: str) -> None:
-    """Broken YAML, other encodings, tags, loops and monstrous files are errors with a line, not tracebacks."""
+@pytest.mark.parametrize("libyaml", [True, False])
+def test_what_is_no_configuration_is_told_with_its_line(
+    text: bytes, line: int | None, says: str, libyaml: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Broken YAML, other encodings, tags, loops and monstrous files are errors with a line, not tracebacks.
+
+    The same where PyYAML was built without libyaml.
+    """
+    if not libyaml:
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     error = refused(text)
 
     assert FILE == error.file
@@ -494,7 +504,5 @@ _VALUES = st.recursive(
 @given(st.dictionaries(st.sampled_from([key for key, _ in known_keys() if "." not in key]), _VALUES, max_size=4))
 def test_any_values_of_known_keys_give_a_config_or_a_config_error(values: dict[str, Any]) -> None:
     """No shape of value under a known key is a traceback."""
-    import yaml
-
     with contextlib.suppress(ConfigError):
         load(yaml.safe_dump(values, allow_unicode=True))
