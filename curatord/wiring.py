@@ -262,7 +262,6 @@ class Parts:
 
     def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
         """Ingest all sources up to now, with a second process where that pays."""
-        from curatord.adapters.reader_pool import process_pool
         from curatord.passes.ingest import scan
 
         report = scan(
@@ -272,7 +271,6 @@ class Parts:
             quiet=self.config.gates.session_quiet,
             progress=progress,
             stop=stop,
-            pool=lambda: process_pool(self.opened_sources),
         )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
