@@ -11,7 +11,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -63,6 +63,9 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
         parts.close()
 
 
+_WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+
+
 class Parts:
     """
     What an application is put together from, each made when it is first asked for.
@@ -110,9 +113,7 @@ class Parts:
                 key="state_dir",
                 hint="restart the daemon to change it",
             )
-        for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
-            if name != "log":
-                del self.__dict__[name]
+        self._forget_made(but=("log",))
         self.config = config
 
     # -- state
@@ -163,7 +164,7 @@ class Parts:
             self.close()
             state_dir = self.make_state_dir()
             self._database = open_database(state_dir, now=self.clock.now())
-            self._forget_made_from_database()
+            self._forget_made(but=_WITHOUT_DATABASE)
             if self._database.rebuilt_from is not None or self._database.is_new:
                 self._refill()
         return self._database
@@ -183,9 +184,11 @@ class Parts:
                     return self.database
         return self._database
 
-    def _forget_made_from_database(self) -> None:
-        for name in ("store", "ingest_store", "ingest_reader", "memory", "looker", "applier"):
-            self.__dict__.pop(name, None)
+    def _forget_made(self, *, but: Container[str]) -> None:
+        """Forget every part that was made and is not in *but*; each is made anew when it is next asked for."""
+        for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
+            if name not in but:
+                del self.__dict__[name]
 
     def _refill(self) -> None:
         """Give a new database what people had decided before (promise: decisions survive a lost database)."""

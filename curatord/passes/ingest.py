@@ -50,6 +50,7 @@ RETRY_MOST = timedelta(hours=6)
 PARKED_AFTER = 10
 _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
+MAX_CHANGED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class ScanReport:
     elapsed_s: float = 0.0
     stopped: bool = False
     notes: list[Note] = field(default_factory=list)
+    changed_paths: list[str] = field(default_factory=list)  # the first MAX_CHANGED of them; not in the JSON
 
     @property
     def failed(self) -> bool:
@@ -521,6 +523,8 @@ class _Ingest:
         report = self._reports[job.source]
         report.bytes += done.bytes_read
         report.changed += done.last
+        if done.last and len(self.report.changed_paths) < MAX_CHANGED:
+            self.report.changed_paths.append(job.item.path)
         host = report.host
         for name, tally in done.findings.sessions.items():
             report.records += tally.records

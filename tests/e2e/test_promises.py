@@ -1,0 +1,255 @@
+"""The promises of the contract, section 2, over the whole application: each test fails when its promise is broken."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from curatord.passes.run import _Work
+from tests.e2e.world import World, tree
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "demo")
+
+
+def edit_by_hand(path: Path) -> None:
+    """Add a line, as a person's editor would."""
+    path.write_text(path.read_text(encoding="utf-8") + "\nmy own note\n", encoding="utf-8")
+
+
+def test_1_transcripts_are_read_only(world: World) -> None:
+    """Not a byte, mode or time of a source changes, and no file appears beside one."""
+    watched = [world.claude / "projects", world.hermes]
+
+    def facts() -> list[dict[str, str]]:
+        return [
+            {p: what for p, what in tree(root, times=True).items() if not p.startswith(("skills", "cron"))}
+            for root in watched
+        ]
+
+    before = facts()
+    world.run()
+    world.app.sessions(host=None, since=None)
+    world.parts.close()
+
+    assert before == facts()
+
+
+def test_2_and_3_unmanaged_skills_stay_and_nothing_is_lost(world: World) -> None:
+    """Over a year of runs every package is live or in the archive, byte for byte; unmanaged ones are untouched."""
+    packages = {
+        str(path.parent.relative_to(world.hermes / "skills")): tree(path.parent)
+        for path in (world.hermes / "skills").rglob("SKILL.md")
+        if ".archive" not in path.parts
+    }
+    unmanaged = {row["path"] for row in world.app.skills(problems=False, library="hermes") if not row["managed"]}
+    for _ in range(20):
+        world.days(7.5)
+        world.run()
+
+    archived = 0
+    for rel, content in packages.items():
+        live, away = world.hermes / "skills" / rel, world.hermes / "skills" / ".archive" / Path(rel).name
+        assert content == tree(live if live.exists() else away)
+        archived += not live.exists()
+        if rel in unmanaged:
+            assert live.exists()
+    assert 0 < archived
+
+
+def test_4_pinned_and_critical_skills_never_change(world: World) -> None:
+    """Not their state and not a byte, however long nobody uses them."""
+    world.app.pin(["nginx-reload"])
+    world.app.importance("docker-cleanup", "critical")
+    before = {name: tree(world.hermes / "skills" / "devops" / name) for name in ("nginx-reload", "docker-cleanup")}
+    for _ in range(20):
+        world.days(7.5)
+        record = world.run()
+        assert [] == [r for r in record["transitions"] if Path(r["skill"]).name in before]
+
+    assert before == {name: tree(world.hermes / "skills" / "devops" / name) for name in before}
+    assert ["active", "active"] == [world.skill(name)["state"] for name in before]
+
+
+def test_7_a_run_that_was_killed_leaves_its_trace(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """run.json says `running` from before the work starts, and the next start says what became of it."""
+
+    def killed(*_: object) -> None:
+        raise SystemExit(137)  # as a kill would: nothing of ours runs after it
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Work, "do", killed)
+        patch.setattr(_Work, "keep", _keep_once(_Work.keep))
+        with pytest.raises(SystemExit):
+            world.run()
+    (left,) = world.app.runs()
+    assert "running" == left["outcome"]
+    assert "running" == world.run_files(left["run_id"])[0]["outcome"]
+
+    world.reopen()
+    world.clock.at += timedelta(minutes=1)
+    world.run()
+
+    assert ["interrupted"] == [row["outcome"] for row in world.app.runs() if row["run_id"] == left["run_id"]]
+    assert "interrupted" == world.run_files(left["run_id"])[0]["outcome"]
+
+
+def _keep_once(keep: object) -> object:
+    done: list[bool] = []
+
+    def kept(work: _Work) -> None:
+        if not done:
+            done.append(True)
+            keep(work)  # type: ignore[operator]  # the method that was taken off the class
+
+    return kept
+
+
+def test_9_an_unreadable_ownership_file_protects_the_library(world: World) -> None:
+    """A corrupt .usage.json is not read as empty, nothing of the library changes, and the run says so."""
+    usage = world.hermes / "skills" / ".usage.json"
+    usage.write_text("{ this is no JSON", encoding="utf-8")
+    before = world.libraries()
+    for _ in range(3):
+        world.days(8)
+        record = world.run()
+
+    assert before == world.libraries()
+    assert [] == record["transitions"]
+    assert ".usage.json" in " ".join(record["warnings"])
+
+
+def test_9_unreadable_schedules_age_nothing(world: World) -> None:
+    """Whom a schedule names is not known, so nobody may be archived."""
+    (world.hermes / "cron" / "jobs.json").write_text("[", encoding="utf-8")
+    world.days(8)
+
+    record = world.run()
+
+    assert [] == [row for row in record["transitions"] if row["library"] == "hermes"]
+    assert "jobs.json" in " ".join(record["warnings"])
+
+
+@pytest.mark.parametrize("days", [365, -365])
+def test_9_a_clock_that_jumped_ages_nothing(world: World, days: int) -> None:
+    """A year forward or back without any work: nothing moves."""
+    world.tick()
+    before = world.libraries()
+    world.clock.at += timedelta(days=days)
+
+    record = world.run()
+
+    assert before == world.libraries()
+    assert [] == record["transitions"]
+
+
+def test_9_a_library_that_is_away_is_not_archived(world: World) -> None:
+    """A vanished folder is no decision of anyone, and comes back as it was."""
+    world.run()
+    skills, aside = world.hermes / "skills", world.hermes / "aside"
+    skills.rename(aside)
+    world.days(8)
+    record = world.run()
+    aside.rename(skills)
+
+    assert [] == record["transitions"]
+    assert "stale" == world.skill("nginx-reload")["state"]
+
+
+def test_9_no_transcripts_no_ageing(world: World) -> None:
+    """B018: a library whose sources say nothing at all does not age."""
+    (world.hermes / "state.db").unlink()
+    for name in ("state.db-wal", "state.db-shm"):
+        (world.hermes / name).unlink(missing_ok=True)
+
+    record = world.run(library="hermes")
+
+    assert [] == record["transitions"]
+
+
+def test_10_a_hand_edit_gets_proposals_only(world: World) -> None:
+    """Until `adopt` is said again; then the rules go on."""
+    world.run()
+    edit_by_hand(world.hermes / "skills" / "devops" / "nginx-reload" / "SKILL.md")
+    world.days(8)
+    record = world.run()
+
+    assert [] == [row for row in record["transitions"] if row["to"] == "archived"]
+    (waiting,) = world.app.pending()
+    assert "edited by hand" in waiting["reason"]
+
+    world.app.adopt(["nginx-reload"], everything=False, agent_made=False, dry_run=False)
+    world.days(1)
+    after = world.run()
+
+    assert ["devops/nginx-reload"] == [row["skill"] for row in after["transitions"] if row["to"] == "archived"]
+    assert [] == world.app.pending()
+
+
+def test_10_approving_what_was_edited_since_is_refused(tmp_path: Path) -> None:
+    """A proposal holds the content it was decided on."""
+    world = World(tmp_path / "demo", settings={"CURATORD_MODE": "review"})
+    world.run()
+    world.days(8)
+    world.run()
+    (waiting,) = world.app.pending()
+    edit_by_hand(world.hermes / "skills" / "devops" / "nginx-reload" / "SKILL.md")
+
+    changes = world.app.approve([waiting["id"]])
+
+    assert ["edited"] == [row["code"] for row in changes["skipped"]]
+    assert (world.hermes / "skills" / "devops" / "nginx-reload").exists()
+
+
+def test_11_a_dry_run_changes_nothing_but_its_report(world: World) -> None:
+    """Same plan as the run that follows, no proposal, no last-run time, nothing in the library (B015, B016)."""
+    before = world.libraries()
+
+    dry = world.run(dry_run=True)
+    left = world.libraries()
+    status = world.app.status()
+    world.clock.at += timedelta(seconds=1)
+    wet = world.run()
+
+    assert before == left
+    assert status["last_run"] is None
+    assert [(r["skill"], r["to"]) for r in dry["transitions"]] == [(r["skill"], r["to"]) for r in wet["transitions"]]
+    assert dry["transitions"]
+
+
+def test_11_reports_are_written_for_every_run(world: World) -> None:
+    """One that did nothing has its files too, and the report's numbers are those on disk."""
+    world.run()
+    world.clock.at += timedelta(minutes=1)
+    record = world.run()
+
+    on_disk, report = world.run_files(record["run_id"])
+    assert "nothing_to_do" == on_disk["outcome"]
+    assert json.loads(json.dumps(record)) == on_disk
+    assert "nothing to do" in report
+    stale = [row for row in world.app.skills(problems=False, library=None) if row["state"] == "stale"]
+    assert len(stale) == on_disk["library"]["after"]["stale"]
+
+
+def test_decisions_survive_a_lost_database(world: World) -> None:
+    """Pins, adoption and importance stand in a plain file as well; the damaged database is kept aside."""
+    world.app.pin(["docker-cleanup"])
+    world.app.adopt(["react-tables"], everything=False, agent_made=False, dry_run=False)
+    world.app.importance("deploy-checklist", "important")
+    world.parts.close()
+    for name in ("curatord.db-wal", "curatord.db-shm"):
+        (world.state / name).unlink(missing_ok=True)
+    (world.state / "curatord.db").write_bytes(b"\0" * 8192)
+
+    world.open()
+    world.run()
+
+    assert world.skill("docker-cleanup")["pinned"]
+    assert world.skill("react-tables")["managed"]
+    assert "important" == world.skill("deploy-checklist")["importance"]
+    assert 1 == len(list(world.state.glob("curatord.db.damaged-*")))
