@@ -72,10 +72,8 @@ class Application:
 
     def scan(self) -> Any:
         """Ingest up to now, look at the libraries, and return the contract's `scan`."""
-        from curatord.application.working import recover
-
         parts = self._parts
-        recover(parts)
+        parts.database  # noqa: B018 - opened for writing before anything is made from it
         report = parts.scan(parts.surroundings.stop, parts.byte_progress())
         parts.look(remember=True)
         return report.as_json()

@@ -98,10 +98,7 @@ class Service:
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
         """Scan all sources and return the paths that had changed since they were last read."""
-        try:
-            report = self._parts.scan(stop, lambda _done, _total: alive())
-        except BusyError:
-            return []  # somebody scans by hand, which does just as well; the next tick looks again
+        report = self._parts.scan(stop, lambda _done, _total: alive())
         return report.changed_paths
 
     def scan_paths(self, paths: Sequence[str], *, stop: Callable[[], bool]) -> None:
