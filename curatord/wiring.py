@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import datetime
@@ -22,8 +21,9 @@ from curatord.adapters.store.database import FILE_NAME, Database, open_database,
 from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
-from curatord.core.values import ActionId, LibraryName, SkillKey
-from curatord.errors import ConfigError, StateError
+from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM
+from curatord.core.values import ActionId, LibraryName
+from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
@@ -31,21 +31,23 @@ if TYPE_CHECKING:
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
+    from curatord.adapters.standing import LibraryStandings
     from curatord.adapters.store.curation import SqliteCurationStore
     from curatord.adapters.store.ingest import IngestStore
     from curatord.adapters.store.ingest_read import IngestQueries
+    from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
-    from curatord.core.plan import Standing
+    from curatord.core.reach import Site
     from curatord.passes.apply import Applier
     from curatord.passes.host_view import HostWords
     from curatord.passes.ingest import ScanReport
     from curatord.passes.look import Look, Looker
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
-    from curatord.passes.testimony import LibraryResolver, PlacedSource, TranscriptTestimony
-    from curatord.ports.mutator import Site
+    from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
     from curatord.ports.source import Source
 
 __all__ = ["Parts", "open_app"]
@@ -178,6 +180,8 @@ class Parts:
             else:
                 try:
                     self._database = open_database(self.state_dir, now=self.clock.now(), read_only=True)
+                except StateCorruptError:
+                    raise  # a command that looks mends nothing
                 except StateError:
                     # Of an older schema, or in a folder that lets nothing be read without a shared-memory file: the
                     # writing way either works or says what is wrong.
@@ -194,10 +198,12 @@ class Parts:
         """Give a new database what people had decided before (promise: decisions survive a lost database)."""
         known = self.decisions.load()
         restored = self.store.refill(known, now=self.clock.now())
+        if known.paused_since is not None:
+            self.store.set_meta(PAUSED_SINCE, known.paused_since)
         rebuilt_from = self._database.rebuilt_from if self._database else None
         if rebuilt_from is not None:
             self.log.warning("state.rebuilt", damaged=str(rebuilt_from), decisions_restored=restored)
-            self.store.set_meta("state.rebuilt", f"{rebuilt_from}")
+            self.store.set_meta(REBUILT_FROM, f"{rebuilt_from}")
 
     @cached_property
     def store(self) -> SqliteCurationStore:
@@ -205,6 +211,13 @@ class Parts:
         from curatord.adapters.store.curation import SqliteCurationStore
 
         return SqliteCurationStore(database=self._database or self.looking_database)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """Counts and lists for `status`."""
+        from curatord.adapters.store.overview import Overview
+
+        return Overview(self._database or self.looking_database)
 
     @cached_property
     def ingest_store(self) -> IngestStore:
@@ -247,7 +260,7 @@ class Parts:
     def placed_sources(self) -> tuple[PlacedSource, ...]:
         """All places of all configured sources, each once."""
         from curatord.adapters.sources.places import places
-        from curatord.passes.testimony import PlacedSource
+        from curatord.core.affinity import PlacedSource
 
         found: dict[tuple[str, str], PlacedSource] = {}
         for settings in self.config.sources:
@@ -259,22 +272,43 @@ class Parts:
     @cached_property
     def opened_sources(self) -> tuple[Source, ...]:
         """The readers of all places."""
-        from curatord.adapters.sources.registry import open_source
+        from curatord.adapters.sources.registry import READERS, open_source
 
-        return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
+        return tuple(
+            open_source(placed.settings, placed.path)
+            for placed in self.placed_sources
+            if placed.settings.host in READERS
+        )
+
+    @cached_property
+    def unread_hosts(self) -> tuple[str, ...]:
+        """Words for each configured or found host that this version has no reader for."""
+        from curatord.adapters.sources.registry import READERS
+
+        hosts = dict.fromkeys(s.settings.host for s in self.placed_sources if s.settings.host not in READERS)
+        return tuple(
+            f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
+        )
 
     def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
-        """Ingest all sources up to now, with a second process where that pays."""
+        """
+        Ingest all sources up to now.
+
+        Raises:
+            BusyError: Another scan is at work.
+        """
+        from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        report = scan(
-            self.opened_sources,
-            self.ingest_store,
-            clock=self.clock,
-            quiet=self.config.gates.session_quiet,
-            progress=progress,
-            stop=stop,
-        )
+        with scan_lock(self.make_state_dir()):
+            report = scan(
+                self.opened_sources,
+                self.ingest_store,
+                clock=self.clock,
+                quiet=self.config.gates.session_quiet,
+                progress=progress,
+                stop=stop,
+            )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
             say(f"transcript.{note.kind}", path=note.path, text=note.text)
@@ -300,8 +334,11 @@ class Parts:
 
     def library_view(self, settings: LibrarySettings, library: DiskLibrary) -> LibraryView:
         """Return what is in a library now, and what bears on whose it is."""
-        observed = [p.words for p in self.conflicts if p.library == settings.name and p.severity != "note"]
-        return library.look(observed=observed)
+        return library.look(observed=self.observed(settings))
+
+    def observed(self, settings: LibrarySettings) -> list[str]:
+        """Return why a library is only looked at, in words: it is in conflict with another configured path."""
+        return [p.words for p in self.conflicts if p.library == settings.name and p.severity != "note"]
 
     def host_words(self, views: Mapping[LibraryName, LibraryView]) -> dict[LibraryName, HostWords]:
         """Return what the libraries' hosts and live skills say of them, read now."""
@@ -375,45 +412,23 @@ class Parts:
     @cached_property
     def sites(self) -> dict[LibraryName, Site]:
         """Where each library is, as far as it can be seen."""
-        from curatord.ports.mutator import Site
+        from curatord.adapters.standing import site_of
 
-        sites = {}
-        for settings, library in self.libraries:
-            snapshot = library.read()
-            name = LibraryName(settings.name)
-            sites[name] = Site(
-                library=name,
-                root=snapshot.root,
-                archive=snapshot.archive,
-                layout=snapshot.layout,
-                home=str(Path(snapshot.root).parent) if snapshot.layout == "hermes" else None,
-                seen_as=settings.seen_as,
-            )
-        return sites
+        return {
+            LibraryName(settings.name): site_of(self.library_view(settings, library), settings)
+            for settings, library in self.libraries
+        }
 
-    def standing(self, key: SkillKey) -> Standing:
-        """Return what is true of *key* on disk right now; asked by the writer before it touches anything."""
-        from curatord.core.plan import Standing
-        from curatord.passes.host_view import HostWords
+    @cached_property
+    def standings(self) -> LibraryStandings:
+        """Tells what is true of skills on disk right now; asked by the writer before it touches anything."""
+        from curatord.adapters.standing import LibraryStandings
 
-        found = next((pair for pair in self.libraries if pair[0].name == key.library), None)
-        if found is None:
-            return Standing(key=key, there=False)
-        view = self.library_view(*found)
-        skill = view.snapshot.by_key.get(key)
-        if skill is None:
-            return Standing(key=key, there=False)
-        words = HostWords(settings=found[0], snapshot=view.snapshot, facts=view.facts, hermes=view.hermes, named={})
-        answer = words.standing(skill, self.store.skill(key))
-        return Standing(
-            key=key,
-            there=True,
-            managed=answer.managed,
-            why=answer.why,
-            fingerprint=skill.fingerprint,
-            protected=answer.protected is not None,
-            broken=skill.broken,
-            pinned=answer.host_pinned,
+        return LibraryStandings(
+            libraries={LibraryName(settings.name): library for settings, library in self.libraries},
+            settings={LibraryName(settings.name): settings for settings, _ in self.libraries},
+            record_of=self.store.skill,
+            observed={LibraryName(settings.name): self.observed(settings) for settings, _ in self.libraries},
         )
 
     @cached_property
@@ -423,12 +438,12 @@ class Parts:
         from curatord.passes.apply import Applier
 
         self.database  # noqa: B018 - opened for writing before anything is made from it
-        mutator = FileMutator(state_dir=self.make_state_dir(), sites=self.sites, licence=self.standing)
+        mutator = FileMutator(state_dir=self.make_state_dir(), sites=self.sites, licence=self.standings)
         return Applier(
             mutator=mutator,
             store=self.store,
             decisions=self.decisions,
-            look=self.standing,
+            look=self.standings,
             sites=self.sites,
             new_id=new_action_id,
         )
@@ -468,8 +483,26 @@ class Parts:
             folders=self.folders,
             one_at_a_time=self.one_run,
             calls_per_day=self.calls_per_day,
+            keep_house=self.keep_house,
             clock=self.clock,
         )
+
+    def keep_house(self) -> list[str]:
+        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+        warnings = []
+        for settings, _ in self.libraries:
+            if settings.host_curator != "pause":
+                continue
+            site = self.sites[LibraryName(settings.name)]
+            try:
+                with self.applier.mutator.hold(site):
+                    if self.applier.mutator.pause_host(site):
+                        self.log.info("host.curator_paused", library=settings.name)
+            except (InputError, BusyError) as error:
+                warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
+        with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.drop_blobs()
+        return warnings
 
     def byte_progress(self) -> Callable[[int, int], None] | None:
         """Return what tells the surroundings how far a scan is, or None where nobody asks."""
@@ -502,4 +535,6 @@ class Parts:
 
 def new_action_id() -> ActionId:
     """Return an id that no other action has: 12 hex digits from the system's randomness."""
+    import secrets
+
     return ActionId(secrets.token_hex(6))

@@ -8,12 +8,12 @@ named by their content, written once, and verified each time they are read.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, open_dir
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import JournalEntry, entry_from_json, entry_to_json
 from curatord.core.values import ActionId, BlobId
 from curatord.errors import StateCorruptError, StateError
@@ -66,6 +66,15 @@ class JournalDir:
         if blob_id(data) != name:
             raise StateCorruptError(f"{path} is damaged", hint="this cannot be undone")
         return data
+
+    def drop(self, unused: Callable[[str], bool]) -> int:
+        """Remove the blobs of which *unused* says so, by name; return how many."""
+        count = 0
+        for path in sorted((self.state_dir / "blobs").glob("*/[!.]*")):
+            if unused(path.name):
+                path.unlink()
+                count += 1
+        return count
 
     def write_intent(self, entry: JournalEntry) -> None:
         """Write down what is about to be done, synced."""

@@ -12,13 +12,12 @@ import os
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
 from curatord.adapters.hermes_home import HermesHome
 from curatord.adapters.installers import read_installed
-from curatord.adapters.library_scan import Find, Package, scan_library
+from curatord.adapters.library_scan import Find, Package, is_flat_name, scan_library
 from curatord.adapters.package import (
     ATTEMPTS,
     MAX_ENTRY_BYTES,
@@ -31,9 +30,8 @@ from curatord.adapters.package import (
     read_content,
     survey,
 )
-from curatord.core.agent_skills import Layout
+from curatord.core.cheap import replace
 from curatord.core.fingerprint import IGNORED_FOLDERS, PackageEntry
-from curatord.core.header import Fault
 from curatord.core.hermes_files import HermesFacts
 from curatord.core.layout import archive_of, archived_name, detect_layout
 from curatord.core.library import (
@@ -45,9 +43,9 @@ from curatord.core.library import (
     Skill,
     SkillContent,
 )
+from curatord.core.names import SKILL_FILE, Layout, names_agree
 from curatord.core.ownership import LibraryView, ownership_facts
 from curatord.core.settings import LibrarySettings
-from curatord.core.skill import SKILL_FILE, names_agree, parse_skill
 from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName
 from curatord.errors import InputError
 from curatord.ports.library import PackageCache
@@ -266,10 +264,10 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         content=content,
         broken=broken,
         problems=problems,
-        link_target=package.link_target,
+        link_target=None if package.link_target is None else printable(package.link_target),
         external=external,
         foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
-        also_at=tuple(package.also_at),
+        also_at=tuple(printable(path) for path in package.also_at),
     )
 
 
@@ -367,14 +365,16 @@ def _is_category(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_description(entry: os.DirEntry[str]) -> bool:
-    if not entry.name.endswith(".md") or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
+    if not is_flat_name(entry.name) or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
         return False
     try:
         data = read_beneath(entry.path.rpartition("/")[0], entry.name, limit=PEEK_BYTES)
     except InputError:
         return False
+    from curatord.core.skill import SkillText, parse_skill  # an unchanged library needs no parser
+
     skill = parse_skill(data)
-    return not isinstance(skill, Fault) and bool(skill.description)
+    return isinstance(skill, SkillText) and bool(skill.description)
 
 
 def _root_problems(library: LibraryName, root: str, names: frozenset[str]) -> Iterator[LibraryProblem]:

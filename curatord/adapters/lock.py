@@ -18,10 +18,11 @@ from pathlib import Path
 
 from curatord.errors import BusyError, StateError
 
-__all__ = ["locked_file", "run_lock", "work_lock"]
+__all__ = ["is_run_at_work", "locked_file", "run_lock", "scan_lock", "work_lock"]
 
 FILE_NAME = "work.lock"
 RUN_FILE_NAME = "run.lock"
+SCAN_FILE_NAME = "scan.lock"
 POLL_S = 0.02
 
 
@@ -52,6 +53,34 @@ def run_lock(state_dir: Path) -> Iterator[None]:
         StateError: The file cannot be opened, or its file system knows no locks.
     """
     with _held(state_dir, RUN_FILE_NAME, 0.0, "a run is at work on"):
+        yield
+
+
+def is_run_at_work(state_dir: Path) -> bool:
+    """Return whether somebody holds the lock of all runs now; looking takes nothing and makes nothing."""
+    try:
+        descriptor = os.open(state_dir / RUN_FILE_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def scan_lock(state_dir: Path, wait_s: float = 10.0) -> Iterator[None]:
+    """
+    Hold the lock of all scans of *state_dir*: findings are added to counts, so two must not read the same stretch.
+
+    Raises:
+        BusyError: Another scan is at work, and was still after *wait_s* seconds.
+        StateError: The file cannot be opened, or its file system knows no locks.
+    """
+    with _held(state_dir, SCAN_FILE_NAME, wait_s, "a scan is at work on"):
         yield
 
 

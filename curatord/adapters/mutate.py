@@ -21,9 +21,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, exists_at, open_dir, parent_of
@@ -33,7 +32,8 @@ from curatord.adapters.journal_dir import BrokenIntent, JournalDir
 from curatord.adapters.lock import work_lock
 from curatord.adapters.movestep import Namer, move, see_move, settle_move
 from curatord.adapters.trees import names_in, seal_at
-from curatord.core.hermes_edits import edit_item, set_line
+from curatord.core.cheap import dataclass, field
+from curatord.core.hermes_edits import edit_item, paused_state, set_line
 from curatord.core.journal import (
     Conflict,
     EditItem,
@@ -53,16 +53,17 @@ from curatord.core.journal import (
     place_of,
     resolve,
 )
-from curatord.core.plan import SkipCode, Standing
-from curatord.core.values import Importance, LibraryName, RelPath, SkillKey
+from curatord.core.reach import Refusal, Site, reached, refusal
+from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError
 from curatord.ports.mutator import (
     EditedError,
     FoundPackage,
     LinkError,
+    Look,
     RefusedError,
-    Site,
     TakenError,
+    UnfinishedError,
     UnreadableIntent,
 )
 
@@ -86,7 +87,7 @@ class FileMutator:
 
     state_dir: Path
     sites: Mapping[LibraryName, Site]
-    licence: Callable[[SkillKey], Standing]
+    licence: Look
     disk: Disk = field(default_factory=Disk)
     wait_s: float = 10.0
     journal: JournalDir = field(init=False)
@@ -219,7 +220,7 @@ class FileMutator:
             try:
                 self.take_back(entry)
             except (OSError, CuratorError) as worse:
-                raise StateError(
+                raise UnfinishedError(
                     f"{error}; and it could not be taken back now: {worse}",
                     hint="it is taken back, or finished, at the next start",
                 ) from error
@@ -280,6 +281,36 @@ class FileMutator:
                 self._perform(step, entry)
         return resolution
 
+    def pause_host(self, site: Site) -> bool:
+        """See `Mutator.pause_host`."""
+        assert self._holding, "a file of the host is changed under the lock"
+        if site.home is None:
+            return False
+        with open_dir(site.root) as folder:
+            name = ".curator_state"
+            found = read_file(folder, name)
+            new = paused_state(None if found is None else found[0])
+            if new is None:
+                return False
+            mode = NEW_FILE_MODE if found is None else stat.S_IMODE(found[1].st_mode)
+            # The name is always the same, so a file that a kill left is cleared away by the next one.
+            swap(self.disk, folder, name, found, new, mode, ".curatord-pause-", shown=f"{site.root}/{name}")
+        return True
+
+    def drop_blobs(self, in_use: Collection[str]) -> int:
+        """See `Mutator.drop_blobs`."""
+        assert self._holding, "bytes are dropped under the lock"
+        intents = [entry for entry in self.journal.intents() if isinstance(entry, JournalEntry)]
+        waiting = {
+            image.blob
+            for entry in intents
+            for step in entry.steps
+            if isinstance(step, WriteFile)
+            for image in (step.before, step.after)
+            if image is not None
+        }
+        return self.journal.drop(lambda name: name not in in_use and name not in waiting)
+
     def obstacles(self, entry: JournalEntry) -> tuple[str, ...]:
         """See `Mutator.obstacles`."""
         found: list[str] = []
@@ -297,58 +328,12 @@ class FileMutator:
 
     def _refusal(self, entry: JournalEntry, steps: Iterable[Step]) -> RefusedError | None:
         """Return why *steps* may not be done now, or None."""
-        site = self.sites.get(entry.library)
-        expected = dict(entry.expected)
-        if entry.kind in ("mark_stale", "reactivate"):  # these change a state and no byte
-            refusal = self._ask(entry.targets[0], entry, appears=False, expected=expected)
-            if refusal is not None:
-                return refusal
-        for step in steps:
-            if isinstance(step, EditItem | SetLine):
-                if site is not None and site.home is not None and step.file in _host_files(site):
-                    continue
-                return _refused(entry.targets[0], "invalid", f"{step.file} is no file of this library's host")
-            for place in place_of(step):
-                if site is None:
-                    return _refused(entry.targets[0], "unmanaged", f"there is no library {entry.library!r} any more")
-                if place.root == site.archive or (isinstance(step, MakeDir | RemoveDir) and f"{place}" == site.archive):
-                    continue
-                if place.root != site.root:
-                    return _refused(entry.targets[0], "invalid", f"{place} is in no library that curatord knows")
-                if isinstance(step, MakeDir | RemoveDir):
-                    continue  # an empty folder on the way to a package
-                key = _package_of(place, entry, site)
-                if key is None:
-                    return _refused(entry.targets[0], "invalid", f"{place} is in no package that this is about")
-                appears = isinstance(step, MovePackage) and place is step.target
-                if appears and isinstance(step, MovePackage) and _package_of(step.source, entry, site) == key:
-                    continue  # a flat file becomes the folder of the same skill
-                refusal = self._ask(key, entry, appears=appears, expected=expected)
-                if refusal is not None:
-                    return refusal
-        return None
-
-    def _ask(
-        self, key: SkillKey, entry: JournalEntry, *, appears: bool, expected: Mapping[SkillKey, str | None]
-    ) -> RefusedError | None:
-        standing = self.licence(key)
-        if appears or (key in expected and expected[key] is None):
-            return _refused(key, "taken", f"a skill stands at {key} again") if standing.there else None
-        if standing.pinned:
-            return _refused(key, "pinned", "it is pinned")
-        if standing.importance is Importance.CRITICAL:
-            return _refused(key, "critical", "its importance is critical")
-        if entry.kind == "undo":
-            return None  # what stands there is ours, to the byte: `obstacles` saw to that
-        if not standing.there:
-            return _refused(key, "gone", "it is not in the library any more")
-        if standing.broken is not None:
-            return _refused(key, "broken", standing.broken)
-        if not standing.managed:
-            return _refused(key, "unmanaged", standing.why or "it was not handed over")
-        if expected.get(key) not in (None, standing.fingerprint):
-            return _refused(key, "edited", "it was edited since this was decided")
-        return None
+        found = reached(entry, steps, self.sites.get(entry.library))
+        if not isinstance(found, Refusal):
+            why = refusal(entry, found, self.licence(tuple(dict.fromkeys(one.key for one in found)))) if found else None
+        else:
+            why = found
+        return None if why is None else RefusedError(f"{why.key}: {why.what}", key=why.key, code=why.code)
 
     # -- steps: doing
 
@@ -444,31 +429,6 @@ class FileMutator:
         with parent_of(place) as (folder, name):
             found = exists_at(folder, name)
         return found is not None and stat.S_ISDIR(found.st_mode)
-
-
-def _host_files(site: Site) -> tuple[Place, ...]:
-    assert site.home is not None
-    return (
-        Place(root=site.root, path=RelPath(".usage.json")),
-        Place(root=site.root, path=RelPath(".curator_suppressed")),
-        Place(root=site.home, path=RelPath("cron/jobs.json")),
-    )
-
-
-def _package_of(place: Place, entry: JournalEntry, site: Site) -> SkillKey | None:
-    """Return which of the entry's own skills *place* belongs to, or None."""
-    for key in entry.targets:
-        if key.library != site.library or place.root != site.root:
-            continue
-        if place.path == key.rel or place.path.startswith(f"{key.rel}/"):
-            return key
-        if site.layout == "flat" and place.path == f"{key.rel}.md":
-            return key
-    return None
-
-
-def _refused(key: SkillKey, code: SkipCode, what: str) -> RefusedError:
-    return RefusedError(f"{key}: {what}", key=key, code=code)
 
 
 def _word(step: FileStep) -> str:

@@ -20,21 +20,21 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import (
     IGNORED_FOLDERS,
     PackageEntry,
+    ReadFile,
     fingerprint,
     is_ignored,
     link_entry,
 )
 from curatord.core.library import SkillContent
-from curatord.core.package import ReadFile, describe
-from curatord.core.skill import SKILL_FILE
+from curatord.core.names import SKILL_FILE
 from curatord.core.values import Fingerprint
 from curatord.errors import InputError
 
@@ -66,7 +66,7 @@ MAX_TEXT_BYTES = 256 * 1024  # of a support file whose links are looked at
 RACY_NS = 2_000_000_000  # FAT, the coarsest of all, counts in steps of two seconds
 _CHUNK = 1024 * 1024
 
-READING = 2  # raised whenever the same bytes are read as something else, so that kept readings are made again
+READING = 3  # raised whenever the same bytes are read as something else, so that kept readings are made again
 
 _VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
 
@@ -245,6 +245,8 @@ def read_content(path: str, found: Survey, entry_file: str) -> SkillContent:
     Raises:
         ChangedWhileReadError: It is not any more what *found* saw; look again.
     """
+    from curatord.core.package import describe  # the parsers, which a look at an unchanged library does not need
+
     base = _base(path, found)
     broken = found.broken
     files: list[ReadFile] = []
@@ -282,7 +284,7 @@ def _read_row(base: str, rel: str, row: Row, *, keep: bool) -> ReadFile:
             target = str(Path(base, rel).readlink())
         except OSError as error:
             raise ChangedWhileReadError(f"{base}/{rel} changed while it was read") from error
-        return ReadFile(entry=link_entry(rel, target), data=None, link_target=target)
+        return ReadFile(entry=link_entry(rel, target), data=None, link_target=printable(target))
     limit = MAX_ENTRY_BYTES if keep else MAX_TEXT_BYTES if rel.endswith((".md", ".markdown")) else 0
     try:
         descriptor = open_beneath(base, rel)

@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from curatord.core.gates import GateFacts
+from curatord.core.small_facts import PAUSED_SINCE
 from curatord.core.values import Outcome, Trigger
 
 if TYPE_CHECKING:
     from curatord.wiring import Parts
 
-__all__ = ["PAUSED_SINCE", "gate_facts"]
+__all__ = ["gate_facts"]
 
-PAUSED_SINCE = "paused_since"  # meta key; an ISO time while paused
 MAX_FAILURES_READ = 50
 
 
@@ -31,7 +31,7 @@ def gate_facts(parts: Parts) -> GateFacts:
             break
         failures += 1
         last_failed_at = last_failed_at or run.finished_at
-    sources = [state.source_id for state in parts.ingest_reader.sources()]
+    sources = parts.ingest_reader.source_ids()
     return GateFacts(
         paused_since=datetime.fromisoformat(paused) if paused else None,
         last_finished_at=last.finished_at if last is not None else None,

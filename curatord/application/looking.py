@@ -10,10 +10,9 @@ from curatord.core.curation import RunRow
 from curatord.core.explain import StateChange, explain_json, explain_text
 from curatord.core.idle import Idle
 from curatord.core.library import Skill
-from curatord.core.run_record import iso
 from curatord.core.skill_choice import choose_run, choose_skill
-from curatord.core.values import EventKind, SkillKey, State
-from curatord.core.words import days
+from curatord.core.values import EventKind, Outcome, SkillKey, State
+from curatord.core.words import days, iso
 
 if TYPE_CHECKING:
     from curatord.passes.look import Look
@@ -109,12 +108,14 @@ def event_rows(parts: Parts, *, skill: str | None, host: str | None, since: date
 
 def run_rows(parts: Parts) -> list[dict[str, Any]]:
     """Return the contract's list of `runs`, newest first."""
-    return [_run_row(row) for row in parts.store.runs()]
+    live = run_is_live(parts)
+    return [_run_row(row, live=live) for row in parts.store.runs()]
 
 
 def report(parts: Parts, said: str) -> dict[str, Any]:
     """Return `{run_id, path, text, run}` of a run."""
-    run_id = choose_run(said, parts.folders.ids())
+    newest = parts.store.runs(limit=1) if said == "last" else ()
+    run_id = choose_run(newest[0].run_id if newest else said, parts.folders.ids())
     return {
         "run_id": run_id,
         "path": str(parts.folders.report_path(run_id)),
@@ -123,12 +124,19 @@ def report(parts: Parts, said: str) -> dict[str, Any]:
     }
 
 
-def _run_row(row: RunRow) -> dict[str, Any]:
+def run_is_live(parts: Parts) -> bool:
+    """Return whether a run is at work now; one that says so while nobody holds the lock was killed."""
+    from curatord.adapters.lock import is_run_at_work
+
+    return is_run_at_work(parts.state_dir)
+
+
+def _run_row(row: RunRow, *, live: bool) -> dict[str, Any]:
     return {
         "run_id": row.run_id,
         "trigger": row.trigger.value,
         "dry_run": row.dry_run,
-        "outcome": row.outcome.value,
+        "outcome": row.outcome.value if live or row.outcome is not Outcome.RUNNING else Outcome.INTERRUPTED.value,
         "started_at": iso(row.started_at),
         "duration_s": row.duration_s,
         "summary": row.summary,

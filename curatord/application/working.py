@@ -98,7 +98,10 @@ class Service:
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
         """Scan all sources and return the paths that had changed since they were last read."""
-        report = self._parts.scan(stop, lambda _done, _total: alive())
+        try:
+            report = self._parts.scan(stop, lambda _done, _total: alive())
+        except BusyError:
+            return []  # somebody scans by hand, which does just as well; the next tick looks again
         return report.changed_paths
 
     def scan_paths(self, paths: Sequence[str], *, stop: Callable[[], bool]) -> None:

@@ -11,21 +11,42 @@ lock is held elsewhere (`BusyError`), our own state cannot be used (`StateError`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import Proposal
 from curatord.core.journal import Conflict, JournalEntry, RecordChange, Undo
-from curatord.core.plan import Action, Applied, Failed, Outcome, SkipCode, Skipped, Standing, objections, targets
+from curatord.core.plan import (
+    Action,
+    Applied,
+    Failed,
+    Outcome,
+    Restore,
+    SkipCode,
+    Skipped,
+    Standing,
+    objections,
+    targets,
+)
+from curatord.core.reach import Site
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RunId, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError, UsageError
 from curatord.passes.compile import Draft, NotNowError, compile_action
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
-from curatord.ports.mutator import EditedError, LinkError, Mutator, RefusedError, Site, TakenError, UnreadableIntent
+from curatord.ports.mutator import (
+    EditedError,
+    LinkError,
+    Look,
+    Mutator,
+    RefusedError,
+    TakenError,
+    UnfinishedError,
+    UnreadableIntent,
+)
 
 __all__ = ["Applier", "Recovered", "standing_with"]
 
@@ -73,7 +94,7 @@ class Applier:
     Attributes:
         mutator: The one that writes.
         store, decisions: Our records, twice.
-        look: Reads a skill, its ownership and its host's pin from disk, each time anew.
+        look: Reads skills, whose they are and what their hosts say of them, from disk, each time anew.
         sites: The libraries that may be changed.
         new_id: Makes the ids of actions.
     """
@@ -81,15 +102,16 @@ class Applier:
     mutator: Mutator
     store: CurationStore
     decisions: Decisions
-    look: Callable[[SkillKey], Standing]
+    look: Look
     sites: Mapping[LibraryName, Site]
     new_id: Callable[[], ActionId]
     last_recovery: Recovered = field(default_factory=Recovered)
     _tidy: bool = field(default=False, init=False)
 
-    def standing(self, key: SkillKey) -> Standing:
-        """Return what is true of *key* right now."""
-        return standing_with(self.look(key), self.store.skill(key))
+    def standings(self, keys: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
+        """Return what is true of *keys* right now."""
+        seen = self.look(keys)
+        return {key: standing_with(seen[key], self.store.skill(key)) for key in keys}
 
     # -- applying
 
@@ -181,29 +203,20 @@ class Applier:
 
     def would_skip(self, action: Action) -> Skipped | None:
         """Return what speaks against *action* right now, or None; nothing is locked or written."""
-        standings = {key: self.standing(key) for key in targets(action)}
-        found = objections(action, standings)
-        if not found:
-            return None
-        return Skipped(
-            action=action,
-            code=found[0].code,
-            reason="; ".join(dict.fromkeys(f"{violation.key}: {violation.what}" for violation in found)),
-            keys=tuple(dict.fromkeys(violation.key for violation in found)),
-        )
+        return _skipped(action, self.standings(targets(action)))
 
     def _draft(self, action: Action, site: Site, now: datetime, run_id: RunId | None) -> Draft:
-        skipped = self.would_skip(action)
+        keys = targets(action)
+        standings = self.standings(keys)
+        skipped = _skipped(action, standings)
         if skipped is not None:
             raise _ObjectedError(skipped)
-        keys = targets(action)
-        records = {key: record for key in keys if (record := self.store.skill(key)) is not None}
         return compile_action(
             action,
             site=site,
-            standings={key: standing_with(self.look(key), records.get(key)) for key in keys},
-            records=records,
-            archive=self.store.archive(site.library),
+            standings=standings,
+            records={key: record for key in keys if (record := self.store.skill(key)) is not None},
+            archive=self.store.archive(site.library) if isinstance(action, Restore) else (),
             disk=self.mutator,
             now=now,
             run_id=run_id,
@@ -222,8 +235,11 @@ class Applier:
             return Failed(action=action, error=_words(error))
         try:
             self.mutator.carry_out(entry)
-        except StateError as error:
+        except UnfinishedError as error:
             return Failed(action=action, error=str(error), unfinished=True)
+        except StateError as error:  # what it needs to go on is damaged; nothing of it stays
+            self.mutator.finish(entry)
+            return Failed(action=action, error=str(error))
         except InputError as error:
             self.mutator.finish(entry)
             return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)
@@ -258,11 +274,13 @@ class Applier:
 
     def _with_content(self, entry: JournalEntry) -> JournalEntry:
         """Return *entry* with the fingerprints of what stands on disk now that it is done."""
+        written = tuple(change.key for change in entry.changes if change.written)
+        seen = self.look(written) if written else {}
         after: list[tuple[SkillKey, Fingerprint | None]] = []
         changes: list[RecordChange] = []
         for change in entry.changes:
             if change.written:
-                fingerprint = self.look(change.key).fingerprint
+                fingerprint = seen[change.key].fingerprint
                 record = replace(
                     change.after, trusted_fingerprint=fingerprint, seen_fingerprint=fingerprint, seen_at=entry.at
                 )
@@ -304,7 +322,7 @@ class Applier:
                     conflicts.append((entry, str(error)))
                     continue
                 if isinstance(why, Conflict):
-                    conflicts.append((entry, f"{why.where}: expected {why.expected}, found {why.found}"))
+                    conflicts.append((entry, _conflict(entry, why)))
                 elif why is None:
                     finished.append(entry)
                 else:
@@ -328,6 +346,11 @@ class Applier:
         self.decisions.record(entry)
         self.mutator.finish(entry)
         return None
+
+    def drop_blobs(self) -> int:
+        """Remove kept bytes that no action needs any more; return how many files went."""
+        with self.mutator.hold(None):
+            return self.mutator.drop_blobs(self.store.blobs_in_use())
 
     def _blocked(self, keys: Sequence[SkillKey], waits: Mapping[SkillKey, str]) -> tuple[SkillKey, str] | None:
         for key in keys:
@@ -360,6 +383,27 @@ def _code_of(error: InputError) -> SkipCode:
     if isinstance(error, EditedError):
         return "edited"
     return "taken" if isinstance(error, TakenError) else "unreadable"
+
+
+def _conflict(entry: JournalEntry, conflict: Conflict) -> str:
+    """Return the conflict in words, and the two ways out of it."""
+    return (
+        f"{conflict.where}: expected {conflict.expected}, found {conflict.found}. Put that place as it was before or as"
+        f" it shall be, and it goes on by itself; or remove journal/{entry.action_id}.json in the state folder to leave"
+        " everything as it is now"
+    )
+
+
+def _skipped(action: Action, standings: Mapping[SkillKey, Standing]) -> Skipped | None:
+    found = objections(action, standings)
+    if not found:
+        return None
+    return Skipped(
+        action=action,
+        code=found[0].code,
+        reason="; ".join(dict.fromkeys(f"{violation.key}: {violation.what}" for violation in found)),
+        keys=tuple(dict.fromkeys(violation.key for violation in found)),
+    )
 
 
 def _under(action: Action, proposal: str) -> Action:

@@ -8,9 +8,9 @@ and live skills of all libraries may name each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from curatord.core.cheap import dataclass
 from curatord.core.hermes_files import HermesFacts, LedgerEntry
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.ownership import OwnershipFacts, decide, ledger_explains, usage_of
@@ -54,6 +54,11 @@ class HostWords:
             found += self.hermes.warnings
             if self.hermes.schedule_unreadable is not None:
                 found.append(self.hermes.schedule_unreadable)
+            if self.hermes.config.curator_enabled and not self.hermes.curator.paused:
+                found.append(
+                    "Hermes' own curator works on it too and may archive what curatord would keep; "
+                    "`hermes curator pause`, or `host_curator: pause` here, leaves it to one of them"
+                )
         return [f"library {self.settings.name}: {words}" for words in dict.fromkeys(found)]
 
     @property
@@ -65,12 +70,13 @@ class HostWords:
     def standing(self, skill: Skill, record: SkillRecord | None) -> Standings:
         """Return whose *skill* is."""
         answer = decide(skill, self.facts, record, self.settings)
-        row = usage_of(skill, self.facts)
+        # Where several skills share the name that the host's record is about, its pin holds for each of them.
+        rows = [self.facts.usage.get(name) for name in (skill.name, skill.content.header_name) if name]
         return Standings(
             managed=answer.managed,
             why=answer.why,
             protected=answer.why if answer.protected else None,
-            host_pinned=row is not None and row.pinned,
+            host_pinned=any(row.pinned for row in rows if row is not None),
         )
 
     def birth(self, skill: Skill) -> datetime | None:

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from curatord.core.cheap import dataclass, replace
 from curatord.core.curation import RunRow
 from curatord.core.gates import Closed, Gate, Open
-from curatord.core.idle import Idle
+from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.journal import EditItem
 from curatord.core.library_cost import IndexEntry, LibraryCost, index_warning, library_cost
 from curatord.core.lifecycle import Verdict
@@ -47,8 +47,9 @@ from curatord.core.run_record import (
 )
 from curatord.core.selection import Selection, select
 from curatord.core.settings import Config
+from curatord.core.small_facts import REBUILT_FROM, RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
-from curatord.core.words import plural
+from curatord.core.words import plural, span
 from curatord.errors import CuratorError
 from curatord.passes.look import Look, Looker
 from curatord.passes.proposals import archive_of, ask, proposals_of
@@ -56,6 +57,7 @@ from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
 __all__ = ["Curation", "RunOrder"]
+
 
 MAX_PROBLEMS = 200  # of skills, in run.json; `skills --problems` lists all
 
@@ -142,6 +144,8 @@ class Curation:
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
         calls_per_day: Model calls a day of a library's sources, None where none were seen.
+        keep_house: Done before anything is decided in a run that is no dry run (the host's own curator is paused where
+            that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         clock: For durations; `now` of the run is read once.
     """
 
@@ -155,6 +159,7 @@ class Curation:
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
     calls_per_day: Callable[[LibraryName], float | None]
+    keep_house: Callable[[], Sequence[str]]
     clock: Clock
 
     def run(
@@ -181,7 +186,20 @@ class Curation:
                 waiting = f"waiting: {'; '.join(answer.reasons)}"
                 return replace(record, outcome=Outcome.NOTHING_TO_DO, warnings=(waiting,))
             record = replace(record, run_id=self.folders.create(now))
-            work = _Work(curation=self, order=order, record=record, baseline=answer.baseline)
+            rebuilt = self.store.meta(REBUILT_FROM)
+            doubts = [gate.reason for gate in answer.gates if gate.name == "clock" and not gate.open]
+            work = _Work(
+                curation=self,
+                order=order,
+                record=record,
+                baseline=answer.baseline or (rebuilt is not None and not order.dry_run),
+                doubts=tuple(doubts),
+            )
+            if rebuilt is not None:
+                work.record = record = replace(
+                    record,
+                    warnings=(_rebuilt_words(rebuilt),),
+                )
             began = self.clock.monotonic()
             work.keep()
             try:
@@ -202,7 +220,11 @@ class Curation:
                     work.record, finished_at=self.clock.now(), duration_s=round(self.clock.monotonic() - began, 3)
                 )
                 work.keep()
-            self.folders.prune(self.config.reports.keep, spare=[work.record.run_id])
+            if not order.dry_run:
+                if work.record.outcome is not Outcome.FAILED:
+                    self.store.set_meta(REBUILT_FROM, None)
+                self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
+            self.store.forget_runs(self.folders.prune(self.config.reports.keep, spare=[work.record.run_id]))
             return work.record
 
     def finish_interrupted(self, now: datetime) -> tuple[RunId, ...]:
@@ -254,6 +276,7 @@ class _Work:
     order: RunOrder
     record: RunRecord
     baseline: bool
+    doubts: tuple[str, ...] = ()
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
@@ -278,9 +301,11 @@ class _Work:
         """Do the passes in their order."""
         curation, now = self.curation, self.record.started_at
         scan = curation.scan(stop)
-        self.record = replace(self.record, scan=scan, warnings=_scan_warnings(scan))
+        self.record = replace(self.record, scan=scan, warnings=(*self.record.warnings, *_scan_warnings(scan)))
+        if not self.order.dry_run:
+            self.record = replace(self.record, warnings=(*self.record.warnings, *curation.keep_house()))
         alive()
-        look = curation.looker.look(now, remember=True)
+        look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self._saw(look)
         if stop():
             self.record = replace(self.record, outcome=Outcome.INTERRUPTED)
@@ -316,7 +341,7 @@ class _Work:
             )
             self._did(selection.apply, outcomes)
             if plan.actions:
-                look = curation.looker.look(now, remember=True)
+                look = curation.looker.look(now, remember=True, doubts=self.doubts)
                 self._check_archived(look)
         self.record = replace(self.record, after=look.counts())
         self._finish(selection, stopped=stop() and not self.order.dry_run)
@@ -326,7 +351,7 @@ class _Work:
     def _saw(self, look: Look) -> None:
         costs = self._costs(look)
         warning = index_warning(costs)
-        warnings = [*self.record.warnings, *look.warnings]
+        warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
         if warning is not None:
             warnings.append(warning)
         self.record = replace(
@@ -421,8 +446,8 @@ class _Work:
         due = len(selection.apply) + len(selection.propose) + sum(len(held.due) for held in selection.held)
         interval = self.curation.config.gates.interval
         warning = (
-            f"first run: it only records. {plural(due, 'change')} would be due; "
-            f"the first change comes one interval ({interval.days} days) later"
+            f"this run only records. {plural(due, 'change')} would be due; "
+            f"the first change comes one interval ({span(interval)}) later"
         )
         self.record = replace(self.record, warnings=(*self.record.warnings, warning))
 
@@ -549,6 +574,22 @@ def _scan_warnings(scan: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         f"{note['path']}: {note['text']}" for note in scan.get("notes", ()) if note["kind"] in ("failed", "problem")
     )
+
+
+def _rebuilt_words(aside: str) -> str:
+    return (
+        f"the database was damaged and was begun anew (the old one is {aside}); decisions were kept, what earlier runs "
+        "did can no longer be undone, and this run only records"
+    )
+
+
+def _unknown_ages(look: Look) -> list[str]:
+    """Return, once a library, why nothing in it ages, where something could."""
+    found: dict[LibraryName, str] = {}
+    for key, verdict in sorted(look.verdicts.items()):
+        if verdict.checked and isinstance(verdict.idle, IdleUnknown):
+            found.setdefault(key.library, f"library {key.library}: nothing ages: {verdict.idle.reason}")
+    return list(found.values())
 
 
 def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:

@@ -88,7 +88,7 @@ def test_7_a_run_that_was_killed_leaves_its_trace(world: World, monkeypatch: pyt
         with pytest.raises(SystemExit):
             world.run()
     (left,) = world.app.runs()
-    assert "running" == left["outcome"]
+    assert "interrupted" == left["outcome"]  # nobody holds the runs' lock, so nobody is at work on it
     assert "running" == world.run_files(left["run_id"])[0]["outcome"]
 
     world.reopen()
@@ -253,3 +253,33 @@ def test_decisions_survive_a_lost_database(world: World) -> None:
     assert world.skill("react-tables")["managed"]
     assert "important" == world.skill("deploy-checklist")["importance"]
     assert 1 == len(list(world.state.glob("curatord.db.damaged-*")))
+
+
+def test_only_so_many_runs_are_kept(tmp_path: Path) -> None:
+    """Retention takes folders and rows; how often it ran stays known, and what a run did can still be undone."""
+    world = World(tmp_path / "demo", settings={"CURATORD_REPORTS__KEEP": "2"})
+    first = world.run()
+    for _ in range(3):
+        world.clock.at += timedelta(minutes=1)
+        world.run()
+
+    assert 2 == len(world.app.runs())
+    assert 2 == len(list((world.state / "runs").iterdir()))
+    assert 4 == world.app.status()["runs"]
+    assert 2 == len(world.app.undo(first["run_id"])["done"])
+
+
+def test_the_hosts_own_curator_is_paused_where_that_is_asked_for(tmp_path: Path) -> None:
+    """`host_curator: pause` sets the one field, keeps the rest; `warn` only says so."""
+    world = World(tmp_path / "demo", settings={"CURATORD_LIBRARIES__0__HOST_CURATOR": "pause"})
+    state = world.hermes / "skills" / ".curator_state"
+    state.write_text(json.dumps({"last_run_at": None, "run_count": 7, "paused": False}), encoding="utf-8")
+    dry = world.run(dry_run=True)
+    untouched = json.loads(state.read_text())
+
+    world.clock.at += timedelta(minutes=1)
+    world.run()
+
+    assert "own curator" in " ".join(dry["warnings"])
+    assert untouched["paused"] is False
+    assert {"last_run_at": None, "run_count": 7, "paused": True} == json.loads(state.read_text())

@@ -29,9 +29,9 @@ def test_the_daemons_first_run_only_records(world: World) -> None:
     assert again is None
     (run,) = world.app.runs()
     record, report = world.run_files(run["run_id"])
-    assert "first run: it only records" in " ".join(record["warnings"])
+    assert "this run only records" in " ".join(record["warnings"])
     assert [] == record["transitions"]
-    assert "first run" in report
+    assert "only records" in report
 
 
 def test_the_first_change_comes_one_interval_later(world: World) -> None:
@@ -209,3 +209,17 @@ def test_review_mode_asks_first(tmp_path: Path) -> None:
     assert [] == world.app.pending()
     assert [] == [row for row in record["transitions"] if row["to"] == "archived"]
     assert "rejected" in world.app.explain("nginx-reload")["reason"]
+
+
+def test_use_through_a_link_is_use_of_the_package(tmp_path: Path) -> None:
+    """B054: a package kept in one library and linked into another does not age while it is used there."""
+    world = World(tmp_path / "demo")
+    (world.claude / "skills" / "nginx-reload").symlink_to(world.hermes / "skills" / "devops" / "nginx-reload")
+    world.days(1)
+    world._claude_session(("nginx-reload",))
+    world.app.scan()
+
+    (real,) = [row for row in world.app.skills(problems=False, library="hermes") if row["name"] == "nginx-reload"]
+
+    assert 1 > real["idle_days"]
+    assert ["claude-code", "hermes"] == real["hosts"]

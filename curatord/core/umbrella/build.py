@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from curatord.core.agent_skills import Layout, violations
+from curatord.core.cheap import dataclass, replace
 from curatord.core.header import Fault
 from curatord.core.plan import FileChange, Member, Merge, PackageWrite
 from curatord.core.proposal_id import proposal_id

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
+from curatord.core.cheap import dataclass
 from curatord.core.umbrella.lines import split_lines, structure
 from curatord.core.umbrella.links import Edit
 from curatord.core.umbrella.packed import Packed, is_text
@@ -119,7 +119,7 @@ def _plain(line: str) -> str:
 
 
 def _block(lines: Sequence[str]) -> str:
-    """Return a code block for comparing: without blanks at the ends of its lines, and without blank lines at its end."""
+    """Return a code block for comparing: without blanks at the ends of lines, and without blank lines at its end."""
     rows = [line.rstrip() for line in lines]
     while rows and not rows[-1]:
         rows.pop()
