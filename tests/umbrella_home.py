@@ -7,7 +7,7 @@ Only `facts` is short: every skill is managed and long there unless a test says 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot
 from curatord.core.lifecycle import SkillFacts
 from curatord.core.plan import Standing
+from curatord.core.reach import Site
 from curatord.core.settings import LibrarySettings, LifecycleSettings, LlmBudget, UmbrellaSettings
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, LibraryName, Mode, RelPath, RunId, SkillKey, State
@@ -34,7 +35,6 @@ from curatord.passes.apply import Applier, standing_with
 from curatord.passes.consult import Consultation
 from curatord.passes.umbrella import LibraryCase, UmbrellaPass, UmbrellaResult
 from curatord.ports.model import Model
-from curatord.ports.mutator import Site
 from tests.fakes.model import HandClock, Memory
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -185,8 +185,11 @@ class UmbrellaHome:
 
     # -- the gate
 
-    def look(self, skill: SkillKey) -> Standing:
-        """Read one skill from disk."""
+    def look(self, skills: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
+        """Read skills from disk."""
+        return {skill: self._look(skill) for skill in skills}
+
+    def _look(self, skill: SkillKey) -> Standing:
         path = self.root / skill.rel
         if self.layout == "flat" and not path.exists():
             path = self.root / f"{skill.rel}.md"
@@ -234,7 +237,9 @@ class UmbrellaHome:
             mutator=FileMutator(
                 state_dir=self.state,
                 sites={LIB: site},
-                licence=lambda skill: standing_with(self.look(skill), store.skill(skill)),
+                licence=lambda skills: {
+                    s: standing_with(seen, store.skill(s)) for s, seen in self.look(skills).items()
+                },
                 disk=disk,
                 wait_s=0.3,
             ),

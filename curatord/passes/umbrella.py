@@ -13,13 +13,13 @@ is looked for there; what is reported as consolidated was found.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from json import loads
 from typing import Any
 
 import msgspec
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.cluster import RELATED
 from curatord.core.curation import Proposal
 from curatord.core.inert import one_line

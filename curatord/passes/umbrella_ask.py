@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from datetime import datetime
 from json import dumps
 from typing import TypeAlias, TypeVar
@@ -18,6 +17,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from curatord.core.budget import estimate_tokens
+from curatord.core.cheap import dataclass, field
 from curatord.core.model import EndpointError
 from curatord.core.replies import MergeReply, Reply, SurveyReply
 from curatord.core.umbrella.cards import Card

@@ -8,10 +8,10 @@ that finds nothing is remembered like any other, so the next run on an unchanged
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from curatord.core.candidates import why_no_prune
+from curatord.core.cheap import dataclass, field
 from curatord.core.cluster import TIGHT, Clustering, Index, overlap
 from curatord.core.replies import MergeReply, SurveyReply
 from curatord.core.umbrella.build import Built, Fallen

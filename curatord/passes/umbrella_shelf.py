@@ -8,9 +8,9 @@ a fresh shelf, so that a plan and its execution cannot differ.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 
 from curatord.core.agent_skills import Layout
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot
 from curatord.core.lifecycle import SkillFacts

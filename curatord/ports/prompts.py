@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["Prompt", "Prompts"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from curatord.core.agent_skills import Layout, violations
+from curatord.core.cheap import dataclass, replace
 from curatord.core.header import Fault
 from curatord.core.plan import FileChange, Member, Merge, PackageWrite
 from curatord.core.proposal_id import proposal_id
@@ -151,8 +151,10 @@ def _dead(package: Packed, file: PackedFile) -> list[str]:
         path = is_relative(reference)
         if path is None:
             continue
-        where = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), path))
-        if where != "." and not where.startswith("..") and not package.holds(where) and not package.flat:
+        # By its place in the library: `../me/x` leads into the package too.
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(package.place(file.path)), path))
+        own = place.startswith(f"{package.key.rel}/")
+        if own and not package.flat and not package.holds(place.removeprefix(f"{package.key.rel}/")):
             found.append(reference.raw)
     return found
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from curatord.core.candidates import why_no_merge
+from curatord.core.cheap import dataclass
 from curatord.core.cluster import SHORTLIST, Clustering, Cut, Index, build_index, cut, links
 from curatord.core.cluster import SkillText as ClusterText
 from curatord.core.idle import LibraryClock

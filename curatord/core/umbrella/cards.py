@@ -8,10 +8,10 @@ from disk or is still planned.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from curatord.core.cheap import dataclass
 from curatord.core.cluster import SkillText as ClusterText
 from curatord.core.header import Fault
 from curatord.core.skill import parse_skill

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from curatord.core.cheap import dataclass, replace
 from curatord.core.values import SkillKey
 
 __all__ = ["Decision", "Folding", "Kept", "Pruned", "Taken"]

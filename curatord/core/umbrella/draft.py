@@ -8,10 +8,10 @@ bad answer costs its own cluster and nothing else. Whom an answer does not name 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import assert_never
 
 from curatord.core.agent_skills import Layout
+from curatord.core.cheap import dataclass, replace
 from curatord.core.inert import one_line
 from curatord.core.replies import MergeReply
 from curatord.core.umbrella.decision import Decision, Kept, Pruned, Taken

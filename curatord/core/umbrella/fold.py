@@ -19,9 +19,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.header import Fault, set_header_value, split_text
 from curatord.core.inert import one_line
 from curatord.core.markdown import estimate_tokens

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["Structure", "anchor_of", "cannot_nest", "shifted", "split_lines", "structure"]
 

@@ -20,9 +20,10 @@ import bisect
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote, unquote
+
+from curatord.core.cheap import dataclass, field
 
 __all__ = ["Edit", "Ground", "Moved", "Reference", "below_root", "find_references", "is_relative", "relocate"]
 

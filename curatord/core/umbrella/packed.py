@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.fingerprint import file_entry, fingerprint, is_ignored
 from curatord.core.header import Fault
 from curatord.core.skill import SKILL_FILE, SkillText, parse_skill

@@ -8,11 +8,11 @@ clusters are asked beside each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from json import dumps
 from typing import Any
 
+from curatord.core.cheap import dataclass
 from curatord.core.umbrella.cards import Card
 from curatord.core.umbrella.packed import Packed
 from curatord.core.values import LibraryName, SkillKey

@@ -12,13 +12,13 @@ rows are asked about, among their neighbours (`focus`): a change costs what it t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from curatord.core.agent_skills import Layout
+from curatord.core.cheap import dataclass
 from curatord.core.cluster import Clustering
 from curatord.core.replies import SurveyReply
 from curatord.core.umbrella.cards import Card
