@@ -61,7 +61,7 @@ class DshSource(TreeSource):
             path=path,
             parser=_parser_of,
             below=("sessions",),
-            accepts=lambda parts: parts[-1].startswith("session."),
+            accepts=lambda path: os.path.basename(path).startswith("session."),
             skip_folders=frozenset({"attachments"}),
         )
 

@@ -15,7 +15,7 @@ import contextlib
 import os
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -498,7 +498,8 @@ def _unpacked(packed: object) -> tuple[bytes, str]:
     return data, ""
 
 
-def _is_ours(parts: Sequence[str]) -> bool:
+def _is_ours(path: str) -> bool:
+    parts = path.split(os.sep)
     name = parts[-1]
     if name.endswith(".sqlite"):
         return name == DATABASE

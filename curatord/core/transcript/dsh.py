@@ -223,10 +223,7 @@ class DshParser(RecordParser[_Row, _Carried]):
             if session != self._session:
                 session, base = self._session, _base_of(self._session)
             says = kind in TELLS_SOMETHING
-            if says:
-                ident = self.ident_of(row)
-            else:
-                ident = b"%b%d %d %b" % (base, seq, time, kind.encode())
+            ident = self.ident_of(row) if says else b"%b%d %d %b" % (base, seq, time, kind.encode())
             key = blake2b(ident, digest_size=KEY_BYTES).digest()
             if not ident or key in new or key in seen:
                 take(row, line)
