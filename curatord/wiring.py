@@ -464,6 +464,7 @@ class Parts:
     def curation(self) -> Curation:
         """Does runs."""
         from curatord import __version__
+        from curatord.application.cost import cost_of
         from curatord.application.gating import gate_facts
         from curatord.core.gates import Closed, Open, due
         from curatord.passes.run import Curation
@@ -487,7 +488,7 @@ class Parts:
             store=self.store,
             folders=self.folders,
             one_at_a_time=self.one_run,
-            calls_per_day=self.calls_per_day,
+            cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
             unsettled=self.unsettled,
             clock=self.clock,
@@ -510,6 +511,24 @@ class Parts:
         from curatord.passes.model_books import ModelBooks
 
         return ModelBooks(self.store)
+
+    def open_breaker(self, now: datetime) -> str | None:
+        """Return why the primary is left alone for now, in words, or None; nothing is asked."""
+        from curatord.adapters.models import models_of
+        from curatord.core.model import EndpointError
+        from curatord.passes.consult import breaker_of
+
+        if self.config.llm is None:
+            return None
+        primary, _ = models_of(
+            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+        )
+        try:
+            identity = primary.identity()
+        except EndpointError as error:
+            return f"cannot be asked: {error}"
+        breaker = breaker_of(self.books, identity)
+        return None if breaker is None or now >= breaker.until else f"open: {breaker.kind}: {breaker.message}"
 
     def consultation(self, *, by_hand: bool) -> Consultation | None:
         """Return this run's dealings with models, or None where none is configured."""

@@ -11,6 +11,7 @@ from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
 from curatord.core.units import format_duration
 from curatord.core.values import EventKind, LibraryName
 from curatord.core.words import iso
+from curatord.errors import InputError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,18 +67,43 @@ def status(parts: Parts) -> dict[str, Any]:
         "counts": overview.skills(),
         "pending": overview.pending(),
         "sources": _sources(parts),
-        "llm": {
-            "configured": config.llm is not None,
-            "last_error": None,
-            "fallback_used": False,
-            "spent_today": {"tokens": 0, "usd": 0.0},
-            "breaker": None,
-        },
+        "llm": _llm(parts, now),
         "most_used": most,
         "least_used": least,
         "state_dir": str(parts.state_dir),
         "rebuilt_from": store.meta("state.rebuilt"),
     }
+
+
+def _llm(parts: Parts, now: datetime) -> dict[str, Any]:
+    """Return what is known of models, without asking one; little is imported where none is configured."""
+    if parts.config.llm is None:
+        spent: dict[str, Any] = {"tokens": 0, "usd": 0.0}
+        return {
+            "configured": False,
+            "last_error": None,
+            "fallback_used": False,
+            "spent_today": spent,
+            "breaker": None,
+        }
+    today, error = parts.books.spent_on(now), parts.books.last_error()
+    last = parts.overview.last_run()
+    return {
+        "configured": True,
+        "last_error": error,
+        "fallback_used": last is not None and _fallback_used(parts, last.run_id),
+        "spent_today": {"tokens": today.usage.tokens, "usd": round(today.usd, 6)},
+        "breaker": parts.open_breaker(now),
+    }
+
+
+def _fallback_used(parts: Parts, run_id: str) -> bool:
+    """Return whether the newest run had to ask the fallback; a run whose files are gone had no need to."""
+    try:
+        run = parts.folders.read(run_id)  # type: ignore[arg-type]  # ids of stored runs are ids of runs
+    except InputError:
+        return False
+    return bool((run.get("llm") or {}).get("fallback_used"))
 
 
 def _report_path(parts: Parts, run_id: str) -> str | None:

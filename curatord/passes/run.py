@@ -28,7 +28,8 @@ from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
 from curatord.core.journal import EditItem
-from curatord.core.library_cost import IndexEntry, LibraryCost, index_warning, library_cost
+from curatord.core.library import LibrarySnapshot
+from curatord.core.library_cost import LibraryCost, index_warning
 from curatord.core.lifecycle import Verdict
 from curatord.core.plan import Action, Applied, Archive, Failed, MarkStale, Plan, Reactivate, Skipped
 from curatord.core.plan import Outcome as ActionOutcome
@@ -180,7 +181,7 @@ class Curation:
         merger: Does the umbrella pass.
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
-        calls_per_day: Model calls a day of a library's sources, None where none were seen.
+        cost_of: What a library's live skills cost in every call.
         keep_house: Done before anything is decided in a run that is no dry run (the host's own curator is paused where
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
@@ -198,7 +199,7 @@ class Curation:
     store: CurationStore
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
-    calls_per_day: Callable[[LibraryName], float | None]
+    cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
     clock: Clock
@@ -478,23 +479,7 @@ class _Work:
         )
 
     def _costs(self, look: Look) -> list[LibraryCost]:
-        return [
-            library_cost(
-                name,
-                [
-                    IndexEntry(
-                        name=skill.name,
-                        description_bytes=len(skill.description.encode("utf-8", "replace")),
-                        description_tokens=skill.content.description_tokens,
-                        body_tokens=skill.content.body_tokens,
-                    )
-                    for skill in library.snapshot.skills
-                    if skill.broken is None
-                ],
-                calls_per_day=self.curation.calls_per_day(name),
-            )
-            for name, library in sorted(look.libraries.items())
-        ]
+        return [self.curation.cost_of(library.snapshot) for _, library in sorted(look.libraries.items())]
 
     def _why_no_distil(self) -> str:
         if not self.curation.config.distill.enabled:
