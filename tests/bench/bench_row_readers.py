@@ -77,12 +77,16 @@ def make_opencode(home: Path) -> tuple[Path, int]:
         made.session(f"ses_{n}")
     made.execute("BEGIN")
     called: tuple[str, str] = ("", "")
-    number = size = 0
-    for kind, what in talk.turns():
-        number += 1
+    size = 0
+    for number, (kind, what) in enumerate(talk.turns(), 1):
         session = f"ses_{number // 20 % SESSIONS}"
         tokens = {"input": 1, "output": 9, "reasoning": 0, "cache": {"read": 0, "write": 0}}
-        more = {"modelID": "m", "providerID": "p", "path": {"cwd": "/home/dev/app", "root": "/"}, "tokens": tokens}
+        more: dict[str, Any] = {
+            "modelID": "m",
+            "providerID": "p",
+            "path": {"cwd": "/home/dev/app", "root": "/"},
+            "tokens": tokens,
+        }
         if kind == "prompt":
             made.said(session, what)
         elif kind == "answer":
@@ -96,7 +100,8 @@ def make_opencode(home: Path) -> tuple[Path, int]:
             message = made.message(session, "assistant", **more)
             made.part(session, message, type="step-start", snapshot="a" * 40)
             state = {"status": "completed", "input": {"filePath": called[1]}, "output": what[1], "title": called[1]}
-            state |= {"metadata": {"preview": what[1][:400]}, "time": {"start": made.ms, "end": made.ms}}
+            shown = {"type": "file", "path": called[1], "text": what[1]}  # so it stands in recorded ones, twice
+            state |= {"metadata": {"preview": what[1][:400], "display": shown}, "time": {"start": made.ms}}
             made.part(session, message, type="tool", tool="read", callID=called[0], state=state)
             made.part(session, message, type="step-finish", reason="tool-calls", tokens=tokens, cost=0)
         size += 3 * 200 + (len(what) if isinstance(what, str) else len(what[1]))

@@ -223,10 +223,7 @@ class DshParser(RecordParser[_Row, _Carried]):
             if session != self._session:
                 session, base = self._session, _base_of(self._session)
             says = kind in TELLS_SOMETHING
-            if says:
-                ident = self.ident_of(row)
-            else:
-                ident = b"%b%d %d %b" % (base, seq, time, kind.encode())
+            ident = self.ident_of(row) if says else b"%b%d %d %b" % (base, seq, time, kind.encode())
             key = blake2b(ident, digest_size=KEY_BYTES).digest()
             if not ident or key in new or key in seen:
                 take(row, line)
@@ -316,7 +313,11 @@ class DshParser(RecordParser[_Row, _Carried]):
         else:
             seq = row.seq if row.seq is not None else row.seq0
             time = row.time if row.time is not None else row.time0
-            return b"" if seq is None else b"%b%d %d %b" % (_base_of(session), seq, int(time or 0), kind.encode("utf-8", "replace"))
+            return (
+                b""
+                if seq is None
+                else b"%b%d %d %b" % (_base_of(session), seq, int(time or 0), kind.encode("utf-8", "replace"))
+            )
         if not known_by:
             return b""
         if _is_replacement(row):
