@@ -24,7 +24,7 @@ import msgspec
 
 from curatord.adapters.sources.compressed import PACKED, _zstd
 from curatord.adapters.sources.json_lines import HEAD, open_quietly
-from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, rising
+from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.adapters.sources.tree import TreeSource
 from curatord.core.transcript.events import Findings, SessionKind
@@ -262,7 +262,7 @@ class _Rows:
         cursor = self._connection.execute(self._queries.after, (self._at, SLICE_ROWS))
         ended = False
         try:
-            for session, rows in itertools.groupby(rising(cursor, self._at), operator.itemgetter(1)):
+            for session, rows in itertools.groupby(cursor, operator.itemgetter(1)):
                 self._parser(_text(session) or "", None).rows(self._usual(rows))
                 if self._size >= SLICE_BYTES or len(self._parsers) >= MOST_SESSIONS:
                     break
@@ -283,6 +283,8 @@ class _Rows:
         """Yield the rows of one session that need no care, and take the others; ends early where the slice is full."""
         for raw in rows:
             number, session, seq, text, _, size = raw
+            if number <= self._at:  # in a damaged tree, rows can come round in a circle
+                raise sqlite3.DatabaseError(f"row {number} stands behind row {self._at}")
             if type(text) is bytes and type(seq) is int and size <= MAX_LINE:
                 self._size += size
                 yield number, session, seq, text
