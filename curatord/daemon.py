@@ -22,7 +22,6 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -33,7 +32,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from curatord.adapters.instance import DaemonInstance
 from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
-from curatord.core.run_record import iso
+from curatord.core.cheap import dataclass
+from curatord.core.words import iso
 from curatord.errors import ConfigError, CuratorError
 from curatord.logs import Log
 from curatord.ports.clock import Clock
@@ -109,7 +109,11 @@ class _Reload:
     pass
 
 
-_Message = Hint | _Stop | _Tick | _Reload
+class _Beat:
+    """Asks the worker to say that it is alive; only made where a service manager wants to hear it."""
+
+
+_Message = Hint | _Stop | _Tick | _Reload | _Beat
 
 
 class Daemon:
@@ -187,8 +191,8 @@ class Daemon:
 
     def _handle(self, message: _Message) -> None:
         match message:
-            case _Stop():
-                return
+            case _Stop() | _Beat():
+                return  # the beat is the answer that follows every message
             case _Tick():
                 self._tick_pending.clear()
                 self._round()
@@ -296,6 +300,16 @@ class Daemon:
             max_instances=1,
             misfire_grace_time=None,  # the default of one second would drop every tick after a suspend
         )
+        if self._manager.watchdog_s is not None:
+            scheduler.add_job(
+                lambda: self._inbox.put(_Beat()),
+                "interval",
+                seconds=max(self._manager.watchdog_s / 3, 0.1),
+                id="beat",
+                coalesce=True,
+                max_instances=1,
+                misfire_grace_time=None,
+            )
         scheduler.start()
         return scheduler
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from curatord.adapters.config_file import candidates, default_config_path, locate, read, user_home
-from curatord.adapters.discover import Discovery, discover
 from curatord.config import Found, Loaded, check_resolved, parse
+
+if TYPE_CHECKING:
+    from curatord.adapters.discover import Discovery
 
 __all__ = ["ConfigPlaces", "discover_hosts", "load_config", "places"]
 
@@ -38,6 +40,8 @@ def places(environ: Mapping[str, str]) -> ConfigPlaces:
 
 def discover_hosts(environ: Mapping[str, str]) -> Discovery:
     """Return the hosts and libraries of this machine, skills counted."""
+    from curatord.adapters.discover import discover
+
     return discover(environ, user_home(environ), count=True)
 
 
@@ -51,11 +55,12 @@ def load_config(said: str | None, environ: Mapping[str, str]) -> Loaded:
     home = user_home(environ)
     path = locate(said, environ, home, sys.platform)
     data = None if path is None else read(path)
-    found = _found(environ, home)
-    loaded = parse(data, environ, file=path, home=home, found=found, platform=sys.platform)
+    loaded = parse(data, environ, file=path, home=home, found=lambda: _found(environ, home), platform=sys.platform)
     check_resolved(loaded, os.path.realpath)
     return loaded
 
 
 def _found(environ: Mapping[str, str], home: str | None) -> Found:
+    from curatord.adapters.discover import discover
+
     return discover(environ, home).as_settings()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import msgspec
 
 from curatord.adapters.disk import Disk
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import ArchiveItem, JournalEntry
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RelPath, SkillKey
@@ -65,7 +65,13 @@ class DecisionsFile:
             )
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise self._damaged(str(error)) from error
-        return KnownDecisions(skills=skills, rejected=rejected, archive=archive)
+        paused = document.get("paused_since")
+        return KnownDecisions(
+            skills=skills,
+            rejected=rejected,
+            archive=archive,
+            paused_since=paused if isinstance(paused, str) else None,
+        )
 
     def record(self, entry: JournalEntry) -> None:
         """See `Decisions.record`."""
@@ -89,6 +95,17 @@ class DecisionsFile:
                     document["archive"][moved.after.key.library][moved.after.path] = _told(moved.after)
             if rejects:
                 document.setdefault("rejected", {})[entry.proposal] = _rejection(entry.at, entry.reason)
+
+        self._change(edit)
+
+    def pause(self, since: str | None) -> None:
+        """See `Decisions.pause`."""
+
+        def edit(document: dict[str, Any]) -> None:
+            if since is None:
+                document.pop("paused_since", None)
+            else:
+                document["paused_since"] = since
 
         self._change(edit)
 

@@ -21,9 +21,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import Place
 from curatord.ports.mutator import LinkError, TakenError
 

@@ -17,11 +17,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, exists_at, open_dir
 from curatord.adapters.lock import locked_file
+from curatord.core.cheap import dataclass, field
 from curatord.errors import BusyError
 
 __all__ = ["HermesLocks"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 
 from curatord.adapters.small_files import read_small
+from curatord.core.cheap import dataclass, field
 from curatord.core.installers import parse_lock, plugin_words
 from curatord.errors import OwnershipError
 

@@ -58,8 +58,13 @@ class DaemonInstance:
     def publish(self, state: Mapping[str, Any]) -> None:
         """Write what `status` shows of this daemon: a JSON object with `pid`, `since`, `watching`, `activity`."""
         temporary = self._dir / f".{STATE_NAME}.tmp"
-        temporary.write_text(json.dumps(state), encoding="utf-8")
-        temporary.replace(self._dir / STATE_NAME)
+        try:
+            with os.fdopen(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+                file.write(json.dumps(state))
+            temporary.replace(self._dir / STATE_NAME)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # nothing half-written is left on a full disk
+            raise
 
 
 def _lock(descriptor: int) -> bool:

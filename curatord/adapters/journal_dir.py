@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, open_dir
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import JournalEntry, entry_from_json, entry_to_json
 from curatord.core.values import ActionId, BlobId
 from curatord.errors import StateCorruptError, StateError

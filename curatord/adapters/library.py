@@ -12,7 +12,6 @@ import os
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -31,6 +30,7 @@ from curatord.adapters.package import (
     read_content,
     survey,
 )
+from curatord.core.cheap import replace
 from curatord.core.fingerprint import IGNORED_FOLDERS, PackageEntry
 from curatord.core.hermes_files import HermesFacts
 from curatord.core.layout import archive_of, archived_name, detect_layout

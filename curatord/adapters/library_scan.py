@@ -18,10 +18,10 @@ import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.package import is_unchanged, printable, vcs_name
+from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import IGNORED_FOLDERS
 from curatord.core.names import SKILL_FILE, Layout
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from curatord.errors import BusyError, StateError
 
-__all__ = ["locked_file", "run_lock", "scan_lock", "work_lock"]
+__all__ = ["is_run_at_work", "locked_file", "run_lock", "scan_lock", "work_lock"]
 
 FILE_NAME = "work.lock"
 RUN_FILE_NAME = "run.lock"
@@ -54,6 +54,21 @@ def run_lock(state_dir: Path) -> Iterator[None]:
     """
     with _held(state_dir, RUN_FILE_NAME, 0.0, "a run is at work on"):
         yield
+
+
+def is_run_at_work(state_dir: Path) -> bool:
+    """Return whether somebody holds the lock of all runs now; looking takes nothing and makes nothing."""
+    try:
+        descriptor = os.open(state_dir / RUN_FILE_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from curatord.adapters.model_dialect import TEMPERATURE, Answer, count
+from curatord.core.cheap import replace
 from curatord.core.endpoint import Endpoint
 from curatord.core.endpoint_memory import Takes
 from curatord.core.model import Request, Usage

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from curatord.core.cheap import dataclass
 from curatord.core.endpoint import Endpoint
 from curatord.core.endpoint_memory import Takes
 from curatord.core.model import Request, Usage

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from hashlib import sha256
 from json import dumps
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ import structlog
 from curatord.adapters.model_dialect import Answer, Dialect
 from curatord.adapters.model_transport import KeyHeader, ModelTransport, Response
 from curatord.core.budget import estimate_tokens, least_tokens, price_of
+from curatord.core.cheap import replace
 from curatord.core.endpoint import Api, Endpoint, Identity, Secret, Timeouts
 from curatord.core.endpoint_memory import Takes
 from curatord.core.faults import classify, retry_after

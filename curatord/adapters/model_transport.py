@@ -18,11 +18,11 @@ import ssl
 import threading
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from json import loads
 from typing import TYPE_CHECKING, Any
 
 from curatord import __version__
+from curatord.core.cheap import dataclass
 from curatord.core.endpoint import Secret, Timeouts
 from curatord.core.model import Fault, FaultKind
 from curatord.core.redact import redact

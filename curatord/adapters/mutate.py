@@ -23,7 +23,6 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, exists_at, open_dir, parent_of
@@ -33,6 +32,7 @@ from curatord.adapters.journal_dir import BrokenIntent, JournalDir
 from curatord.adapters.lock import work_lock
 from curatord.adapters.movestep import Namer, move, see_move, settle_move
 from curatord.adapters.trees import names_in, seal_at
+from curatord.core.cheap import dataclass, field
 from curatord.core.hermes_edits import edit_item, paused_state, set_line
 from curatord.core.journal import (
     Conflict,

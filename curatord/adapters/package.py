@@ -20,11 +20,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import (
     IGNORED_FOLDERS,
     PackageEntry,

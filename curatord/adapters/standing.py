@@ -10,9 +10,9 @@ name that the host's record is about.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from curatord.adapters.library import DiskLibrary
+from curatord.core.cheap import dataclass
 from curatord.core.library import Skill
 from curatord.core.ownership import LibraryView, OwnershipFacts, decide
 from curatord.core.plan import Standing

@@ -15,9 +15,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from curatord.adapters.disk import Disk
+from curatord.core.cheap import dataclass
 from curatord.core.journal import Seal
 from curatord.errors import InputError
 from curatord.ports.mutator import LinkError

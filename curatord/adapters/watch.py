@@ -22,7 +22,6 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +39,8 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["RESCAN", "Hint", "RootState", "Watcher"]
 

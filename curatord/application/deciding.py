@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from curatord.application.working import recover
 from curatord.core.curation import Proposal
 from curatord.core.plan import (
     Action,
@@ -20,10 +21,10 @@ from curatord.core.plan import (
     targets,
 )
 from curatord.core.plan import Outcome as ActionOutcome
-from curatord.core.run_record import iso
 from curatord.core.skill_choice import choose_skill
 from curatord.core.small_facts import PAUSED_SINCE
 from curatord.core.values import Importance, SkillKey, State
+from curatord.core.words import iso
 from curatord.errors import UsageError
 from curatord.ports.decisions import Rejection
 
@@ -113,8 +114,12 @@ def undo(parts: Parts, said: str) -> Changes:
     """Take back a run, a proposal or one action, newest first."""
     from curatord.passes.undo import undo as take_back
 
-    outcomes = take_back(parts.applier, said, now=parts.clock.now())
+    recover(parts)
     changes = _no_changes()
+    if said == "last" and parts.store.last_run_to_undo() is None:
+        changes["hint"] = "no run has anything to undo"
+        return changes
+    outcomes = take_back(parts.applier, said, now=parts.clock.now())
     for outcome in outcomes:
         if isinstance(outcome, Applied):
             changes["done"].append(
@@ -210,7 +215,9 @@ def adopt(parts: Parts, said: Sequence[str], *, everything: bool, agent_made: bo
         else:
             actions.append(Adopt(key=key, reason="adopted by its user", by="user", expected=skill.fingerprint))
     _add_outcomes(changes, parts.applier.apply_all(actions, now=parts.clock.now(), stop=parts.surroundings.stop))
-    if not keys:
+    if not keys and agent_made and not parts.ingest_reader.sessions():
+        changes["hint"] = "no session was read yet, so nobody was seen to make a skill: curatord scan"
+    elif not keys:
         changes["hint"] = "there is no skill that could be adopted"
     return changes
 
@@ -249,9 +256,17 @@ def restore(parts: Parts, said: Sequence[str], *, anyway: bool) -> Changes:
     """Bring archived skills back to where they stood; their idle clock starts again."""
     from curatord.passes.undo import restore as bring_back
 
-    _look_and_remember(parts)
-    outcomes = [bring_back(parts.applier, one, now=parts.clock.now(), anyway=anyway) for one in said]
+    look = _look_and_remember(parts)
     changes = _no_changes()
+    outcomes = []
+    for one in said:
+        try:
+            outcomes.append(bring_back(parts.applier, one, now=parts.clock.now(), anyway=anyway))
+        except UsageError:
+            live = [key for key in look.live if one in (str(key), key.rel, key.name)]
+            if not live:
+                raise
+            changes["unchanged"].append({"skill": str(live[0]), "reason": "it is in the library"})
     _add_outcomes(changes, outcomes)
     return changes
 
@@ -261,8 +276,7 @@ def restore(parts: Parts, said: Sequence[str], *, anyway: bool) -> Changes:
 
 def _look_and_remember(parts: Parts) -> Look:
     """Look at everything, with what is there in the store, so that an action finds its record."""
-    parts.database  # noqa: B018 - opened for writing before anything is made from it
-    parts.applier.recover(now=parts.clock.now())
+    recover(parts)
     return parts.look(remember=True)
 
 
@@ -289,7 +303,10 @@ def _switch(parts: Parts, *, to_paused: bool) -> Changes:
         reason = f"paused since {paused}" if to_paused else "it is not paused"
         changes["unchanged"].append({"skill": "curatord", "reason": reason})
         return changes
-    parts.store.set_meta(PAUSED_SINCE, parts.clock.now().isoformat() if to_paused else None)
+    since = parts.clock.now().isoformat() if to_paused else None
+    with parts.applier.mutator.hold(None):
+        parts.decisions.pause(since)
+        parts.store.set_meta(PAUSED_SINCE, since)
     what = "paused: nothing begins by itself until `curatord resume`" if to_paused else "resumed"
     changes["done"].append({"skill": "curatord", "what": what, "action": None})
     return changes
@@ -312,9 +329,10 @@ def _add_outcomes(changes: Changes, outcomes: Iterable[ActionOutcome]) -> None:
                 changes["done"].append(row)
             case Skipped():
                 keys = outcome.keys or (targets(outcome.action) if outcome.action is not None else ())
-                changes["skipped"].append(
-                    {"skill": ", ".join(str(key) for key in keys[:5]), "reason": outcome.reason, "code": outcome.code}
-                )
+                skill = ", ".join(str(key) for key in keys[:5])
+                row = {"skill": skill, "reason": outcome.reason.removeprefix(f"{skill}: "), "code": outcome.code}
+                # Somebody else asked for the same a moment ago: it is so now, which is all that was wanted.
+                changes["unchanged" if outcome.code == "nothing" else "skipped"].append(row)
             case Failed():
                 keys = targets(outcome.action) if outcome.action is not None else ()
                 changes["failed"].append({"skill": ", ".join(str(key) for key in keys[:5]), "error": outcome.error})

@@ -72,8 +72,10 @@ class Application:
 
     def scan(self) -> Any:
         """Ingest up to now, look at the libraries, and return the contract's `scan`."""
+        from curatord.application.working import recover
+
         parts = self._parts
-        parts.database  # noqa: B018 - opened for writing before anything is made from it
+        recover(parts)
         report = parts.scan(parts.surroundings.stop, parts.byte_progress())
         parts.look(remember=True)
         return report.as_json()

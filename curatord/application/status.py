@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 from curatord.adapters.instance import running_daemon
 from curatord.application.gating import gate_facts
 from curatord.core.gates import Closed, due
-from curatord.core.run_record import iso
 from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
 from curatord.core.units import format_duration
-from curatord.core.values import State
+from curatord.core.values import EventKind, LibraryName
+from curatord.core.words import iso
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from curatord.adapters.store.overview import Spoken
+    from curatord.core.values import SkillKey
+    from curatord.passes.testimony import LibraryResolver
     from curatord.wiring import Parts
 
 __all__ = ["status"]
@@ -22,9 +27,8 @@ SHOWN = 5
 
 def status(parts: Parts) -> dict[str, Any]:
     """Return the contract's `status`."""
-    config, store, now = parts.config, parts.store, parts.clock.now()
-    runs = store.runs()
-    last = next((run for run in runs if not run.dry_run), None)
+    config, store, overview, now = parts.config, parts.store, parts.overview, parts.clock.now()
+    last = overview.last_run()
     answer = due(gate_facts(parts), config.gates, now)
     waiting = list(answer.reasons) if isinstance(answer, Closed) else []
     daemon = running_daemon(parts.state_dir)
@@ -47,7 +51,7 @@ def status(parts: Parts) -> dict[str, Any]:
         else {
             "run_id": last.run_id,
             "at": iso(last.started_at),
-            "outcome": last.outcome.value,
+            "outcome": last.outcome,
             "summary": last.summary,
             "report": _report_path(parts, last.run_id),
         },
@@ -59,8 +63,8 @@ def status(parts: Parts) -> dict[str, Any]:
         "stale_after": format_duration(config.lifecycle.stale_after),
         "archive_after": format_duration(config.lifecycle.archive_after),
         "mode": config.mode.value,
-        "counts": _counts(parts),
-        "pending": len(store.proposals("pending")),
+        "counts": overview.skills(),
+        "pending": overview.pending(),
         "sources": _sources(parts),
         "llm": {
             "configured": config.llm is not None,
@@ -81,21 +85,8 @@ def _report_path(parts: Parts, run_id: str) -> str | None:
     return str(path) if path.exists() else f"{path} (missing)"
 
 
-def _counts(parts: Parts) -> dict[str, int]:
-    records = [record for record in parts.store.skills().values() if record.missing_since is None]
-    live = [record for record in records if record.state is not State.ARCHIVED]
-    return {
-        "managed": sum(record.managed_since is not None for record in live),
-        "unmanaged": sum(record.managed_since is None for record in live),
-        "active": sum(record.state is State.ACTIVE for record in live),
-        "stale": sum(record.state is State.STALE for record in live),
-        "archived": len(records) - len(live),
-        "pinned": sum(record.pinned for record in records),
-    }
-
-
 def _sources(parts: Parts) -> list[dict[str, Any]]:
-    states = {(state.host, state.path): state for state in parts.ingest_reader.sources()}
+    states = parts.overview.sources()
     now = parts.clock.now()
     rows = []
     for placed in parts.placed_sources:
@@ -117,42 +108,43 @@ def _sources(parts: Parts) -> list[dict[str, Any]]:
 
 def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the most and the least used live skills, by their names in the transcripts."""
-    from curatord.core.usage import Heard, usage_by_skill
-    from curatord.core.values import LibraryName, SkillName
+    from curatord.core.usage import Namesakes
 
-    live = [
-        record.key
-        for record in parts.store.skills().values()
-        if record.missing_since is None and record.state is not State.ARCHIVED
-    ]
-    if not live:
-        return [], []
-    heard = [
-        Heard(
-            library=LibraryName(use.library) if use.library is not None else None,
-            skill=SkillName(use.skill),
-            counts=use.counts,
-            newest=use.newest,
-            sessions=use.sessions,
-            hosts=use.hosts,
-        )
-        for use in parts.ingest_reader.skill_usage(resolve=parts.resolver({}))
-    ]
-    usage = usage_by_skill(live, heard)
-    ranked = sorted(live, key=lambda key: (-usage[key].use - usage[key].view, key))
+    live = parts.overview.live()
+    namesakes = Namesakes(live)
+    # With one library it does not matter whether a path tells that a skill was its own: it counts for it either way.
+    apart = len(parts.config.libraries) > 1
+    resolve = parts.resolver({}) if apart and live else None
+    counts: dict[SkillKey, dict[EventKind, int]] = {}
+    newest: dict[SkillKey, datetime] = {}
+    for said in parts.overview.spoken(with_paths=apart):
+        library = None if resolve is None else _named(resolve, said)
+        for key in namesakes.meant(library, said.skill):
+            counted = counts.setdefault(key, {})
+            counted[said.kind] = counted.get(said.kind, 0) + said.times
+            newest[key] = max(newest.get(key, said.newest), said.newest)
 
-    def line(index: int) -> dict[str, Any]:
-        key = ranked[index]
-        told = usage[key]
+    def uses(key: SkillKey) -> int:
+        counted = counts.get(key, {})
+        return counted.get(EventKind.USE, 0) + counted.get(EventKind.VIEW, 0)
+
+    def line(key: SkillKey) -> dict[str, Any]:
+        counted = counts.get(key, {})
         return {
             "library": key.library,
             "name": key.name,
-            "use": told.use,
-            "view": told.view,
-            "patch": told.patch,
-            "last_activity_at": iso(told.last_at),
+            "use": counted.get(EventKind.USE, 0),
+            "view": counted.get(EventKind.VIEW, 0),
+            "patch": counted.get(EventKind.PATCH, 0),
+            "last_activity_at": iso(newest.get(key)),
         }
 
-    most = [line(n) for n in range(min(SHOWN, len(ranked))) if usage[ranked[n]].use + usage[ranked[n]].view]
-    least = [line(n) for n in range(len(ranked) - 1, max(len(ranked) - 1 - SHOWN, -1), -1)]
+    ranked = sorted(live, key=uses, reverse=True)  # equal ones stay in the order of their names
+    most = [line(key) for key in ranked[:SHOWN] if uses(key)]
+    least = [line(key) for key in reversed(ranked[-SHOWN:])]
     return most, least
+
+
+def _named(resolve: LibraryResolver, said: Spoken) -> LibraryName | None:
+    name = resolve(host=said.host, skill=said.skill, path=said.path, cwd=said.cwd)
+    return None if name is None else LibraryName(name)

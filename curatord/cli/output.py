@@ -23,7 +23,7 @@ Cell = str | tuple[str, str]
 """A text, or `(text, style)`."""
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
-_NOT_PLAIN = re.compile(r"[^\x20-\x7e\n]")
+_NOT_PLAIN = r"[^\x20-\x7e\n]"
 
 
 def line_text(text: str) -> str:
@@ -54,7 +54,7 @@ def json_text(value: Any, *, ascii_only: bool = False) -> str:
         text = "[" + ",".join(f"\n  {entry}" for entry in entries) + ("\n]" if entries else "]")
     else:
         text = json.dumps(value, ensure_ascii=ascii_only, indent=2)
-    return _NOT_PLAIN.sub(_json_escape, text)
+    return re.sub(_NOT_PLAIN, _json_escape, text)
 
 
 def _json_escape(match: re.Match[str]) -> str:

@@ -6,13 +6,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curatord.cli import exits
 from curatord.cli.context import Context
+from curatord.core.cheap import replace
 from curatord.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:

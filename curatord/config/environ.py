@@ -19,7 +19,7 @@ __all__ = ["NOT_SETTINGS", "PREFIX", "lay_over", "variable_of"]
 
 PREFIX = "CURATORD_"
 NOT_SETTINGS = frozenset({"CURATORD_CONFIG", "CURATORD_LOG_FORMAT"})
-_KUBERNETES = re.compile(r"CURATORD_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)")
+_KUBERNETES = r"CURATORD_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
 
 Problem = tuple[Origin, str, str, str]  # where, key, what is wrong, hint
 
@@ -34,7 +34,7 @@ def lay_over(root: Mapping_, environ: Mapping[str, str]) -> list[Problem]:
     problems: list[Problem] = []
     ours: list[tuple[list[str | int], str]] = []
     for name in environ:
-        if not name.startswith(PREFIX) or name in NOT_SETTINGS or _KUBERNETES.fullmatch(name):
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS or re.fullmatch(_KUBERNETES, name):
             continue
         if not environ[name].strip():
             continue

@@ -7,12 +7,10 @@ logging is not set up yet; what should be said is returned as notices.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
+import importlib
 import json
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -22,7 +20,7 @@ from curatord.config.nodes import Mapping_, Origin, Scalar, TreeError, decode
 from curatord.config.reader import BAD, Expansion, Problem, Reader, fields_of, optional, unmarked
 from curatord.config.render import plain
 from curatord.config.tree import parse_tree
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field, is_dataclass, replace
 from curatord.core.hosts import host_of_path, set_variable
 from curatord.core.settings import Config, KeyRef, LibrarySettings, SourceSettings
 from curatord.errors import ConfigError
@@ -65,7 +63,7 @@ def parse(
     *,
     file: str | None = None,
     home: str | None = None,
-    found: Found | None = None,
+    found: Found | Callable[[], Found] | None = None,
     platform: str = "linux",
 ) -> Loaded:
     """
@@ -76,12 +74,11 @@ def parse(
         environ: All variables; ours begin with `CURATORD_`, the others are for `${VAR}` and the hosts' homes.
         file: The file's absolute path, for messages and for paths relative to it; None: relative paths are refused.
         home: The user's home, absolute; None where unknown, then `~` is refused.
-        found: What `sources` and `libraries` are where nothing names them.
+        found: What `sources` and `libraries` are where nothing names them, or what looks for it; asked only then.
 
     Raises:
         ConfigError: With file, line and key of the first problem; the message has them all, a line each.
     """
-    found = found or Found()
     name = file or "configuration"
     root = _tree(data, name)
     problems = [
@@ -101,12 +98,14 @@ def parse(
     if config is BAD or problems:
         raise _error(problems)
     whole: Config = replace(config, origin=None if data is None else file)
-    if "sources" not in root.items and found.sources:
-        whole = replace(whole, sources=found.sources)
-        reader.origins["sources"] = Origin(found=True)
-    if "libraries" not in root.items and found.libraries:
-        whole = replace(whole, libraries=found.libraries)
-        reader.origins["libraries"] = Origin(found=True)
+    if "sources" not in root.items or "libraries" not in root.items:
+        there = (found() if callable(found) else found) or Found()
+        if "sources" not in root.items and there.sources:
+            whole = replace(whole, sources=there.sources)
+            reader.origins["sources"] = Origin(found=True)
+        if "libraries" not in root.items and there.libraries:
+            whole = replace(whole, libraries=there.libraries)
+            reader.origins["libraries"] = Origin(found=True)
     whole = replace(whole, libraries=tuple(_hosted(item, environ, home) for item in whole.libraries))
     problems = [
         problem._replace(origin=_origin_near(problem.key, reader.origins, name)) for problem in cross_check(whole)
@@ -200,7 +199,20 @@ _NOT_DECIDING = ("origin", "fingerprint", "state_dir", "daemon", "reports")
 def _fingerprint(config: Config) -> str:
     values = {key: value for key, value in plain(config).items() if key not in _NOT_DECIDING}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    digest: str = _sha256()(text.encode()).hexdigest()
+    return digest[:16]
+
+
+def _sha256() -> Any:
+    """Return SHA-256 without OpenSSL where Python has its own: loading that for one hash is a fifth of a command."""
+    for own in ("_sha2", "_sha256"):  # its name since Python 3.12, and before
+        try:
+            return importlib.import_module(own).sha256
+        except ImportError:
+            continue
+    import hashlib
+
+    return hashlib.sha256
 
 
 def known_keys(cls: type = Config, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -212,9 +224,9 @@ def known_keys(cls: type = Config, prefix: str = "") -> Iterator[tuple[str, Any]
         if typing.get_origin(inner) is tuple:
             element, _ = unmarked(typing.get_args(inner)[0])
             yield key, item.hint
-            if dataclasses.is_dataclass(element):
+            if is_dataclass(element):
                 yield from known_keys(typing.cast(type, element), f"{key}[].")
-        elif dataclasses.is_dataclass(inner) and inner is not KeyRef:
+        elif is_dataclass(inner) and inner is not KeyRef:
             yield key, item.hint
             yield from known_keys(typing.cast(type, inner), f"{key}.")
         else:

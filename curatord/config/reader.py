@@ -9,7 +9,6 @@ cannot be a secret.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 import re
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 from curatord.config.environ import open_text
 from curatord.config.nodes import Mapping_, Node, Origin, Scalar, Sequence_, TreeError, resolve_plain
+from curatord.core.cheap import MISSING, fields, is_dataclass
 from curatord.core.setting_rules import Rule
 from curatord.core.settings import KeyRef
 from curatord.core.units import format_duration, parse_duration, parse_size
@@ -34,9 +34,10 @@ BAD: Any = type("Bad", (), {"__repr__": lambda self: "BAD"})()
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TRUE = ("true", "yes", "on")
 _FALSE = ("false", "no", "off")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_SECRET_KEY = re.compile(r"(api[-_]?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
+# Compiled when they are first needed: most configurations need none of them.
+_VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
+_ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
+_SECRET_KEY = r"(?i:(api[-_]?key|token|secret|password|authorization|credential)s?$)"  # noqa: S105 - a pattern of names
 
 
 class Problem(NamedTuple):
@@ -71,10 +72,10 @@ def fields_of(cls: type[Any]) -> dict[str, Field]:
     """Return the fields of a settings dataclass by name, in order, with their types resolved."""
     if cls not in _FIELDS:
         hints = typing.get_type_hints(cls, include_extras=True)
-        missing = dataclasses.MISSING
+        missing = MISSING
         _FIELDS[cls] = {
             f.name: Field(f.name, hints[f.name], f.default is missing and f.default_factory is missing)
-            for f in dataclasses.fields(cls)
+            for f in fields(cls)
             if f.metadata.get("setting", True)
         }
     return _FIELDS[cls]
@@ -156,7 +157,7 @@ class Reader:
         if isinstance(node, Scalar) and node.plain and self._says_null(node):
             if may_be_null:
                 return None
-            if dataclasses.is_dataclass(hint) and hint is not KeyRef:
+            if is_dataclass(hint) and hint is not KeyRef:
                 return self.read_object(typing.cast(type, hint), node, key)
             quoted = (
                 "write '~' in quotes, or a path below it" if node.text == "~" else "leave the key out for its default"
@@ -164,7 +165,7 @@ class Reader:
             return self.fail(key, "is empty", node.origin, quoted)
         if hint is KeyRef:
             return self._key_ref(node, key)
-        if dataclasses.is_dataclass(hint):
+        if is_dataclass(hint):
             return self.read_object(typing.cast(type, hint), node, key)
         origin = typing.get_origin(hint)
         if origin is tuple:
@@ -219,7 +220,7 @@ class Reader:
         if not isinstance(opened, Mapping_):
             return self.fail(key, "expected an object (`key: value`)", opened.origin)
         for name, child in opened.items.items():
-            if _SECRET_KEY.search(name) and not (isinstance(child, Scalar) and child.text.isdigit()):
+            if re.search(_SECRET_KEY, name) and not (isinstance(child, Scalar) and child.text.isdigit()):
                 where = opened.keys.get(name, child.origin)
                 return self.fail(f"{key}.{name}", "looks like a secret; keys are named, not written here", where)
         return resolve_plain(opened)
@@ -249,8 +250,8 @@ class Reader:
         if kind == "file":
             path = self._text(Rule(text="path"), value, f"{key}.file")
             return BAD if path is BAD else KeyRef(kind="file", name=path)
-        if not _ENV_NAME.fullmatch(
-            value.text.replace("-", "_").replace(".", "_") if kind == "credential" else value.text
+        if not re.fullmatch(
+            _ENV_NAME, value.text.replace("-", "_").replace(".", "_") if kind == "credential" else value.text
         ):
             return self.fail(f"{key}.{kind}", "that is no name; a literal key is refused", value.origin, shape)
         return KeyRef(kind="env" if kind == "env" else "credential", name=value.text)
@@ -325,7 +326,7 @@ class Reader:
                 missing.append(found[1])
             return said or found[2] or ""
 
-        expanded = _VARIABLE.sub(value, text)
+        expanded = re.sub(_VARIABLE, value, text) if "${" in text else text
         if missing:
             hint = f"set it, or write ${{{missing[0]}:-DEFAULT}}"
             return self.fail(key, f"the environment variable {missing[0]} is not set", node.origin, hint)

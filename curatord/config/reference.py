@@ -6,12 +6,12 @@ Regenerate after a change of the settings: `python -m curatord.config.reference`
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from curatord.config.parse import known_keys
 from curatord.config.reader import optional, unmarked
 from curatord.config.render import plain, said_as_yaml
+from curatord.core.cheap import MISSING, fields, is_dataclass
 from curatord.core.setting_docs import SETTING_DOCS
 from curatord.core.settings import Config, LibrarySettings, LlmEndpoint, LlmPrice, LlmSettings, SourceSettings
 
@@ -34,7 +34,7 @@ def markdown_table() -> str:
         if key.startswith("llm.fallback."):
             continue
         inner, may_be_null = optional(hint)
-        is_object = dataclasses.is_dataclass(unmarked(inner)[0])
+        is_object = is_dataclass(unmarked(inner)[0])
         default = "`null`" if may_be_null else "" if is_object else _default(key)
         meaning = SETTING_DOCS[key].replace("|", "\\|")
         lines.append(f"| `{key}` | {default} | {meaning} |")
@@ -52,8 +52,8 @@ def _default(key: str) -> str:
         owner = Config(state_dir="")
         for part in holder.split(".") if holder else ():
             owner = _EXAMPLES.get(part) or getattr(owner, part)
-    field = next(f for f in dataclasses.fields(owner) if f.name == name)
-    if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+    field = next(f for f in fields(owner) if f.name == name)
+    if field.default is MISSING and field.default_factory is MISSING:
         return "required"
     return f"`{said_as_yaml(plain(getattr(owner, name)))}`"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from curatord.core.cheap import fields, is_dataclass
 from curatord.core.settings import Config, KeyRef
 from curatord.core.units import format_duration
 
@@ -18,8 +18,8 @@ def plain(value: Any) -> Any:
     """Return *value*, a setting or a whole `Config`, as dicts, lists, texts, numbers, booleans and None."""
     if isinstance(value, KeyRef):
         return {value.kind: value.name}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, timedelta):

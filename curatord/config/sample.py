@@ -7,12 +7,12 @@ what it found. Regenerate after a change of the settings: `python -m curatord.co
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from curatord.config.reader import fields_of
 from curatord.config.render import plain, said_as_yaml
+from curatord.core.cheap import MISSING, fields, is_dataclass
 from curatord.core.setting_docs import SETTING_DOCS
 from curatord.core.settings import (
     Config,
@@ -80,7 +80,7 @@ def render_sample(
             lines += _commented(_object(key, _EXAMPLE_LLM, key, ""), unless=False)
         else:
             default = getattr(_DEFAULTS, key)
-            if dataclasses.is_dataclass(default) and not isinstance(default, type):
+            if is_dataclass(default) and not isinstance(default, type):
                 lines += _object(key, default, key, "")
             else:
                 lines.append(_line("", key, said_as_yaml(plain(default))))
@@ -106,7 +106,7 @@ def _object(name: str, value: Any, key: str, indent: str, lead: str = "") -> lis
         child, child_key = getattr(value, item.name), f"{key}.{item.name}"
         here_lead = first_lead if number == 0 else ""
         here = inner if number == 0 or not first_lead else inner + " " * len(first_lead)
-        if dataclasses.is_dataclass(child) and not isinstance(child, type | KeyRef):
+        if is_dataclass(child) and not isinstance(child, type | KeyRef):
             lines += _object(item.name, child, child_key, here, here_lead)
         else:
             lines.append(_line(here, item.name, said_as_yaml(plain(child)), child_key, here_lead))
@@ -132,8 +132,8 @@ def _short(item: Any, entry: list[str]) -> list[str]:
 
 
 def _default(item: Any, name: str) -> Any:
-    found = next(f for f in dataclasses.fields(item) if f.name == name)
-    return found.default_factory() if found.default_factory is not dataclasses.MISSING else found.default
+    found = next(f for f in fields(item) if f.name == name)
+    return found.default_factory() if found.default_factory is not MISSING else found.default
 
 
 def _commented(lines: list[str], *, unless: bool) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import typing
 from datetime import timedelta
 from typing import Any
 
 from curatord.config.reader import fields_of, optional, unmarked
+from curatord.core.cheap import is_dataclass
 from curatord.core.setting_docs import SETTING_DOCS
 from curatord.core.setting_rules import Rule
 from curatord.core.settings import Config, KeyRef
@@ -56,7 +56,7 @@ def _plain_value(hint: Any, rule: Rule, key: str) -> dict[str, Any]:
         one = {"type": "string"}
         shape = {"type": "object", "properties": {"env": one, "file": one, "credential": one}}
         return {**shape, "additionalProperties": False, "minProperties": 1, "maxProperties": 1}
-    if dataclasses.is_dataclass(hint):
+    if is_dataclass(hint):
         return _object(typing.cast("type[Any]", hint), key)
     if typing.get_origin(hint) is tuple:
         return {"type": "array", "items": _value(typing.get_args(hint)[0], f"{key}[]")}

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from curatord.core.layout import host_of_path
+from curatord.core.cheap import dataclass
 from curatord.core.settings import HostName, LibrarySettings, SourceSettings
 
-__all__ = ["host_of", "libraries_of", "speaks_of"]
+__all__ = ["PlacedSource", "host_of", "libraries_of", "speaks_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedSource:
+    """One place of one configured source."""
+
+    settings: SourceSettings
+    path: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the store knows it by."""
+        return self.settings.host, self.path
 
 
 def host_of(library: LibrarySettings) -> HostName | None:
     """Return whose library it is: as configured, else as its path tells, else None."""
-    return library.host or host_of_path(library.path)
+    if library.host is not None:
+        return library.host
+    from curatord.core.layout import host_of_path
+
+    return host_of_path(library.path)
 
 
 def libraries_of(source: SourceSettings, libraries: Iterable[LibrarySettings]) -> tuple[str, ...]:

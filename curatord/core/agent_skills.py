@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from curatord.core.cheap import dataclass
 from curatord.core.header import Fault, Header, HeaderValue
 from curatord.core.names import Layout
 from curatord.core.skill import SkillText, parse_skill

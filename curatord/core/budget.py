@@ -14,9 +14,9 @@ unknown and never as nothing spent. Cached tokens count as tokens and are booked
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.model import Bill, Usage
 from curatord.core.settings import LlmBudget, LlmPrice
 

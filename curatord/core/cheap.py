@@ -1,31 +1,79 @@
 """
 Dataclasses that cost next to nothing until they are used.
 
-Python compiles up to seven functions when a frozen dataclass is defined, some 0.65 ms a class: the hundred classes that
-`curatord status` imports, of which it uses a few, took five times the start of the interpreter. This `dataclass` has
-the same fields (they are made by the standard library, so `fields`, `replace`, `asdict` and `match` work) and behaves
-the same, but its functions are shared by all classes, and a class's own `__init__` is compiled when its first instance
-is made. From then on an instance costs what it costs with the standard library. Defining a class: 0.08 ms.
+The standard library compiles up to seven functions when a frozen dataclass is defined, some 0.65 ms a class, and
+importing it costs as much as starting the interpreter: the hundred classes that `curatord status` imports, of which it
+uses a few, took five times the start of the interpreter. This `dataclass` behaves the same and costs 0.03 ms: its
+functions are shared by all classes, and a class's own `__init__`, `__eq__`, `__hash__` and order are compiled when they
+are first called. From then on all costs what it costs with the standard library.
 
-Use: `from curatord.core.cheap import dataclass`, and as ever `@dataclass(frozen=True, slots=True, kw_only=True)`.
-Taken are *frozen*, *slots*, *kw_only* and *order*; what a class writes itself is kept. There is no `InitVar`, and a
-frozen class of the standard library cannot inherit from one of these.
+Use: `from curatord.core.cheap import dataclass, field, replace`, and as ever
+`@dataclass(frozen=True, slots=True, kw_only=True)`. Taken are *frozen*, *slots*, *kw_only* and *order*; what a class
+writes itself is kept. `dataclasses.fields`, `replace`, `asdict`, `is_dataclass`, `match` and libraries that know
+dataclasses work too: the standard library's own description of a class is made when somebody asks for it. There is no
+`InitVar`, and a class of the standard library cannot inherit from one of these.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import sys
 from collections.abc import Callable
-from dataclasses import MISSING, FrozenInstanceError
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["MISSING", "dataclass", "field", "fields", "is_dataclass", "replace"]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+_MISSING: Any = _Missing()
+
+
+class _Field:
+    """One field; the same attributes as the standard library's."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "metadata", "name", "repr", "type")
+
+    def __init__(
+        self,
+        default: Any = _MISSING,
+        default_factory: Any = _MISSING,
+        init: bool = True,
+        repr: bool = True,  # noqa: A002 - the standard library's name
+        compare: bool = True,
+        metadata: Any = None,
+    ) -> None:
+        self.name = ""
+        self.type: Any = None
+        self.kw_only = False
+        self.default = default
+        self.default_factory = default_factory
+        self.init = init
+        self.repr = repr
+        self.compare = compare
+        self.metadata = metadata or {}
 
 
 def _defining(cls: type[Any]) -> type[Any]:
     """Return the class of *cls*'s line that was made here: itself, or the nearest it inherits from."""
-    return next(one for one in cls.__mro__ if "__dataclass_fields__" in one.__dict__)
+    return next(one for one in cls.__mro__ if "__cheap_fields__" in one.__dict__)
+
+
+def _fields(cls: type[Any]) -> dict[str, _Field]:
+    found: dict[str, _Field] = cls.__cheap_fields__
+    return found
+
+
+# A class's own functions, made when they are first called.
+
+
+def _run(source: str, name: str, names: dict[str, Any], cls: type[Any]) -> Callable[..., Any]:
+    exec(source, names)  # noqa: S102 - what the standard library does; the names are the class's own fields
+    made: Callable[..., Any] = names[name]
+    made.__qualname__ = f"{cls.__qualname__}.{name}"
+    return made
 
 
 def _first_init(self: Any, /, *given: Any, **said: Any) -> None:
@@ -37,123 +85,236 @@ def _first_init(self: Any, /, *given: Any, **said: Any) -> None:
 
 
 def _compile_init(cls: type[Any]) -> Callable[..., None]:
-    fields = [field for field in dataclasses.fields(cls) if field.init]
-    names: dict[str, Any] = {"__set": object.__setattr__, "__MISSING": MISSING}
+    names: dict[str, Any] = {"__set": object.__setattr__, "__MISSING": _MISSING}
     positional: list[str] = []
     keywords: list[str] = []
     body: list[str] = []
-    for field in fields:
-        value = field.name
-        if field.default is not MISSING:
-            names[f"__default_{field.name}"] = field.default
-            parameter = f"{field.name}=__default_{field.name}"
-        elif field.default_factory is not MISSING:
-            names[f"__factory_{field.name}"] = field.default_factory
-            parameter = f"{field.name}=__MISSING"
-            value = f"__factory_{field.name}() if {field.name} is __MISSING else {field.name}"
+    for field in _fields(cls).values():
+        name = value = field.name
+        if field.default is not _MISSING:
+            names[f"__default_{name}"] = field.default
+            parameter = f"{name}=__default_{name}"
+        elif field.default_factory is not _MISSING:
+            names[f"__factory_{name}"] = field.default_factory
+            parameter = f"{name}=__MISSING"
+            value = f"__factory_{name}() if {name} is __MISSING else {name}"
         else:
-            parameter = field.name
-        (keywords if field.kw_only else positional).append(parameter)
-        body.append(f" __set(__self, {field.name!r}, {value})")
+            parameter = name
+        if field.init:
+            (keywords if field.kw_only else positional).append(parameter)
+        elif field.default_factory is not _MISSING:
+            value = f"__factory_{name}()"
+        elif field.default is not _MISSING:
+            value = f"__default_{name}"
+        else:
+            continue  # `__post_init__` sets it
+        body.append(f" __set(__self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append(" __self.__post_init__()")
     parameters = ["__self", *positional, *(["*", *keywords] if keywords else [])]
     source = f"def __init__({', '.join(parameters)}):\n" + "\n".join(body or [" pass"])
-    exec(source, names)  # noqa: S102 - what the standard library does; the names are the class's own fields
-    made: Callable[..., None] = names["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    return made
+    return _run(source, "__init__", names, cls)
 
 
-def _key(cls: type[Any]) -> Callable[[Any], Any]:
-    """Return what gets the compared fields' values out of an instance of *cls*, made when it is first asked for."""
-    found: Callable[[Any], Any] | None = cls.__dict__.get("__cheap_key__")
-    if found is None:
-        names = [field.name for field in dataclasses.fields(cls) if field.compare]
-        found = attrgetter(*names) if names else lambda _: ()
-        type.__setattr__(cls, "__cheap_key__", staticmethod(found))
-        return found
-    return cls.__cheap_key__  # type: ignore[no-any-return]  # unwrapped by the class
+def _first(name: str) -> Callable[..., Any]:
+    """Return what stands for the method *name* until it is first called: it compiles the class's own, and calls it."""
+
+    def first(self: Any, *others: Any) -> Any:
+        cls = _defining(type(self))
+        made = _compile(cls, name)
+        type.__setattr__(cls, name, made)
+        return made(self, *others)
+
+    return first
 
 
-def _eq(self: Any, other: object) -> Any:
-    if other.__class__ is not self.__class__:
-        return NotImplemented
-    key = _key(self.__class__)
-    return key(self) == key(other)
+_COMPARES = {"__eq__": "==", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
-def _hash(self: Any) -> int:
-    return hash(_key(self.__class__)(self))
+def _compile(cls: type[Any], name: str) -> Callable[..., Any]:
+    """Compile a method over the compared fields: `__hash__`, or one of `_COMPARES`."""
+    compared = [field.name for field in _fields(cls).values() if field.compare]
+    own, others = ("".join(f"{of}.{field}, " for field in compared) for of in ("self", "other"))
+    if name == "__hash__":
+        source = f"def {name}(self):\n return hash(({own}))"
+    else:
+        told = f"({own}) {_COMPARES[name]} ({others})"
+        source = f"def {name}(self, other):\n return {told} if other.__class__ is self.__class__ else NotImplemented"
+    return _run(source, name, {}, cls)
+
+
+# Functions that all classes share.
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr)
+    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in _fields(type(self)).values() if f.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
 def _set(self: Any, name: str, value: object) -> None:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _delete(self: Any, name: str) -> None:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
 def _get_state(self: Any) -> list[Any]:
-    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+    return [getattr(self, name) for name in _fields(type(self))]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for field, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, field.name, value)
+    for name, value in zip(_fields(type(self)), state, strict=True):
+        object.__setattr__(self, name, value)
 
 
-def _lt(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) < key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _le(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) <= key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _gt(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) > key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _ge(self: Any, other: Any) -> Any:
-    key = _key(self.__class__)
-    return key(self) >= key(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-_ALWAYS = {"__init__": _first_init, "__eq__": _eq, "__repr__": _repr}
+_ALWAYS = {"__init__": _first_init, "__eq__": _first("__eq__"), "__repr__": _repr}
 _FROZEN = {
-    "__hash__": _hash,
+    "__hash__": _first("__hash__"),
     "__setattr__": _set,
     "__delattr__": _delete,
     "__getstate__": _get_state,
     "__setstate__": _set_state,
 }
-_ORDERED = {"__lt__": _lt, "__le__": _le, "__gt__": _gt, "__ge__": _ge}
+_ORDERED = {name: _first(name) for name in _COMPARES if name != "__eq__"}
+
+
+class _AsStandard:
+    """The standard library's description of a class, `__dataclass_fields__`, made when it is first asked for."""
+
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
+        import dataclasses
+
+        cls = _defining(owner)
+        members: dict[str, Any] = {"__annotations__": {}}
+        for field in _fields(cls).values():
+            said: dict[str, Any] = {
+                "init": field.init,
+                "repr": field.repr,
+                "compare": field.compare,
+                "metadata": field.metadata,
+            }
+            if field.default is not _MISSING:
+                said["default"] = field.default
+            elif field.default_factory is not _MISSING:
+                said["default_factory"] = field.default_factory
+            members["__annotations__"][field.name] = field.type
+            members[field.name] = dataclasses.field(kw_only=field.kw_only, **said)
+        plain: Any = type(cls.__name__, (), members)
+        described: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(plain)
+        type.__setattr__(cls, "__dataclass_fields__", described.__dataclass_fields__)
+        return cls.__dict__["__dataclass_fields__"]
+
+
+# Making one.
+
+
+def _collect(cls: type[Any], kw_only: bool) -> dict[str, _Field]:
+    """Return the fields of *cls*, inherited ones first."""
+    found: dict[str, _Field] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        found.update(base.__dict__.get("__cheap_fields__", {}))
+    standard: Any = getattr(sys.modules.get("dataclasses"), "Field", ())
+    for name, hint in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063 - asking `inspect` costs more than the rest
+        if isinstance(hint, str) and hint.startswith(("ClassVar", "typing.ClassVar")):
+            continue
+        said = cls.__dict__.get(name, _MISSING)
+        if isinstance(said, _Field):
+            field = said
+        elif isinstance(said, standard):
+            field = _of_standard(said)
+        else:
+            if said is not _MISSING and type(said).__hash__ is None:
+                raise ValueError(f"{cls.__qualname__}.{name}: a default that can change; give a default_factory")
+            field = _Field(said)
+        field.name, field.type, field.kw_only = name, hint, kw_only
+        found[name] = field
+    return found
+
+
+def _of_standard(said: Any) -> _Field:
+    from dataclasses import MISSING as NONE
+
+    field = _Field(init=said.init, repr=said.repr, compare=said.compare, metadata=said.metadata)
+    if said.default is not NONE:
+        field.default = said.default
+    if said.default_factory is not NONE:
+        field.default_factory = said.default_factory
+    return field
+
+
+def _with_slots(cls: type[Any], names: list[str]) -> type[Any]:
+    """Return *cls* made anew with slots for *names*, since they can only be said when a class is made."""
+    there = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
+    members = dict(cls.__dict__)
+    for name in (*names, "__dict__", "__weakref__"):
+        members.pop(name, None)
+    members["__slots__"] = tuple(name for name in names if name not in there)
+    meta: Any = type(cls)
+    made: type[Any] = meta(cls.__name__, cls.__bases__, members)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _make(cls: type[Any], *, frozen: bool, slots: bool, kw_only: bool, order: bool) -> type[Any]:
+    found = _collect(cls, kw_only)
+    for name, function in {**_ALWAYS, **(_FROZEN if frozen else {}), **(_ORDERED if order else {})}.items():
+        if name not in cls.__dict__:
+            setattr(cls, name, function)
+    if not frozen and cls.__dict__.get("__hash__") is None:
+        cls.__hash__ = None  # type: ignore[assignment]  # equal by content and changeable: no key of a dict
+    if "__match_args__" not in cls.__dict__:
+        by_position = tuple(field.name for field in found.values() if field.init and not field.kw_only)
+        type.__setattr__(cls, "__match_args__", by_position)
+    if slots:
+        cls = _with_slots(cls, list(found))
+    else:
+        for field in found.values():
+            if field.default is not _MISSING:
+                setattr(cls, field.name, field.default)
+            elif field.name in cls.__dict__:
+                delattr(cls, field.name)
+    cls.__cheap_fields__ = found
+    cls.__dataclass_fields__ = _AsStandard()
+    return cls
+
 
 if TYPE_CHECKING:
     # A type checker should see nothing special.
-    from dataclasses import dataclass
+    from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 else:
+    MISSING = _MISSING
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, kw_only=False, order=False):
         """Return *cls* as a dataclass, or a decorator that does; see the module."""
-        shared = {**_ALWAYS, **(_FROZEN if frozen else {}), **(_ORDERED if order else {})}
 
         def make(cls):
-            for name, function in shared.items():
-                if name not in cls.__dict__:
-                    setattr(cls, name, function)
-            if not frozen and cls.__dict__.get("__hash__") is None:
-                cls.__hash__ = None  # equal by content and changeable: no key of a dict
-            return dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+            return _make(cls, frozen=frozen, slots=slots, kw_only=kw_only, order=order)
 
         return make if cls is None else make(cls)
+
+    def field(**said):
+        """Return what stands for a field's default in the class: the standard library's arguments but `hash`."""
+        return _Field(**said)
+
+    def fields(cls):
+        """Return the fields of a class made here, or of an instance of one."""
+        return tuple(cls.__cheap_fields__.values())
+
+    def is_dataclass(value):
+        """Return whether *value* is a class made here, or an instance of one."""
+        return hasattr(value, "__cheap_fields__")
+
+    def replace(value, /, **changes):
+        """Return *value* with *changes*; a field that is no argument cannot be changed."""
+        for name, field in value.__cheap_fields__.items():
+            if not field.init:
+                if name in changes:
+                    raise ValueError(f"{name} is no argument of {type(value).__qualname__}")
+            elif name not in changes:
+                changes[name] = getattr(value, name)
+        return value.__class__(**changes)

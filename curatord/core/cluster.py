@@ -24,9 +24,9 @@ of 18 to 559 skills, where there is no truth to count against; they are not shar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, nsmallest
 
+from curatord.core.cheap import dataclass
 from curatord.core.cluster_index import FLOOR, ONE, PRIOR, Index, Near, build_index, link, share
 from curatord.core.cluster_likeness import RELATED, Likeness, likeness, most_similar, overlap, similarity, twins
 from curatord.core.cluster_terms import SkillText

@@ -24,12 +24,12 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from math import isqrt, log
 from operator import mul
 from typing import TypeVar
 
+from curatord.core.cheap import dataclass
 from curatord.core.cluster_terms import (
     DESCRIPTION_CHARS,
     NAME_CHARS,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 
+from curatord.core.cheap import dataclass
 from curatord.core.cluster_index import FLOOR, ONE, Index, Near, build_index, product, share, weigh
 from curatord.core.cluster_terms import SkillText, name_pairs, read_terms, terms_of
 

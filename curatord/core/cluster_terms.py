@@ -21,10 +21,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from operator import add
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["DESCRIPTION_CHARS", "NAME_CHARS", "SkillText", "Terms", "fold", "name_pairs", "read_terms", "terms_of"]
 

@@ -7,17 +7,16 @@ rejected until its content changes (contract, section 7).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
-from curatord.core.journal import JournalEntry
-from curatord.core.plan import Action, Merge, expectations
+from curatord.core.cheap import dataclass
 from curatord.core.values import ActionId, LibraryName, Mode, Outcome, RunId, SkillKey, State, Trigger, require_aware
+
+if TYPE_CHECKING:
+    from curatord.core.journal import JournalEntry
+    from curatord.core.plan import Action
 
 __all__ = ["ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of", "proposal_id"]
 
@@ -90,6 +89,8 @@ class Proposal:
 
 def proposal_id(library: LibraryName, kind: str, targets: Iterable[SkillKey], content: str) -> str:
     """Return the id, 12 hex digits, of a proposal by what it would do; the order of *targets* does not matter."""
+    import hashlib
+
     told = "\0".join((library, kind, *sorted(map(str, targets)), content))
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -101,6 +102,10 @@ def content_of(actions: Iterable[Action]) -> str:
     Reasons, ids and who wanted it do not count (a model says the same thing differently each time); the fingerprints
     decided on do, so that a rejection holds until the content changes.
     """
+    import msgspec
+
+    from curatord.core.plan import Merge, expectations
+
     told = []
     for action in actions:
         fields = {

@@ -8,12 +8,12 @@ and `doctor` shows its result.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.settings import KeyRef, LlmEndpoint, LlmPrice, LlmSettings
 from curatord.errors import ConfigError
 

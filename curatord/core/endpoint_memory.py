@@ -7,10 +7,10 @@ Both are plain values with a JSON form. A row that cannot be read is no row: for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.model import BREAKING_KINDS, Fault, FaultKind
 
 __all__ = ["BREAKER_WAIT", "STRUCTURES", "Breaker", "Structure", "Takes"]

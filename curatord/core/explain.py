@@ -8,18 +8,17 @@ why, what comes next and when, and what can I do about it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from shlex import quote
 from typing import Any, assert_never
 
+from curatord.core.cheap import dataclass
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import one_line
 from curatord.core.lifecycle import Next, SkillFacts, Verdict
-from curatord.core.run_record import iso
 from curatord.core.usage import SkillUsage
 from curatord.core.values import EventKind, Importance, Mode, RunId, State, require_aware
-from curatord.core.words import day, days, plural, span
+from curatord.core.words import day, days, iso, plural, span
 
 __all__ = ["StateChange", "explain_json", "explain_text", "next_json"]
 

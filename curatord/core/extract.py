@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, Generic, TypeVar
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["MAX_DEPTH", "MAX_REPLY_CHARS", "Extracted", "Unusable", "extract"]
 

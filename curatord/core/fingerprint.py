@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.values import Fingerprint
 
 __all__ = [

@@ -22,13 +22,12 @@ first failure, then twice as long each time, up to the interval (B029).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from curatord.core.idle import SKEW
+from curatord.core.cheap import dataclass
 from curatord.core.settings import GateSettings
 from curatord.core.values import require_aware
-from curatord.core.words import exact, stamp
+from curatord.core.words import SKEW, exact, stamp
 
 __all__ = [
     "CLOCK_SLACK",

@@ -25,9 +25,9 @@ import bisect
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from curatord.core.cheap import dataclass, replace
 from curatord.errors import SkillFormatError
 
 __all__ = [

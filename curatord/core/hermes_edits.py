@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import EditItem, FieldEdit, SetLine, Sighting
 from curatord.core.values import SkillKey
 from curatord.errors import InputError, OwnershipError

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from curatord.core.cheap import dataclass, field
 from curatord.errors import OwnershipError
 
 __all__ = [

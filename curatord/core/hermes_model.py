@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.endpoint import Api, Secret, is_loopback
 
 __all__ = ["HostModel", "NotUsable", "choose", "parse_env"]

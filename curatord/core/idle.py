@@ -42,15 +42,14 @@ smaller, which is the harmless side.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from curatord.core.cheap import dataclass
 from curatord.core.values import LibraryName, require_aware
-from curatord.core.words import day, span, stamp
+from curatord.core.words import SKEW, day, span, stamp
 
 __all__ = [
     "LEAP",
-    "SKEW",
     "Anchor",
     "Forecast",
     "Gap",
@@ -64,7 +63,6 @@ __all__ = [
     "work_gaps",
 ]
 
-SKEW = timedelta(days=1)  # local times written as UTC are off by up to 14 hours; more is no zone
 LEAP = timedelta(days=180)  # silence longer than this is rather a wrong clock, and if not, waiting harms nobody
 
 _ZERO = timedelta(0)

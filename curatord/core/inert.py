@@ -14,12 +14,11 @@ __all__ = ["in_markdown", "one_line", "shorten", "visible"]
 
 # C0 and C1 controls but tab and line feed, DEL, bidirectional controls, zero-width characters, line and paragraph
 # separators, interlinear marks, the byte-order mark, tag characters, and lone surrogates that no encoder takes.
-_UNSAFE = re.compile(
+_UNSAFE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
-_BLANKS = re.compile(r"\s+")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#!~&])")
+_MARKDOWN = r"([\\`*_{}\[\]<>|#!~&])"
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -29,12 +28,14 @@ def _escape(match: re.Match[str]) -> str:
 
 def visible(text: str) -> str:
     """Return *text* with every character that could act on a terminal shown as an escape; line ends and tabs stay."""
-    return _UNSAFE.sub(_escape, text)
+    if text.isascii() and text.isprintable():
+        return text
+    return re.sub(_UNSAFE, _escape, text)
 
 
 def one_line(text: str) -> str:
     """Return *text* as one visible line: runs of white space become one blank."""
-    return visible(_BLANKS.sub(" ", text).strip())
+    return visible(re.sub(r"\s+", " ", text).strip())
 
 
 def shorten(text: str, limit: int) -> str:
@@ -45,4 +46,4 @@ def shorten(text: str, limit: int) -> str:
 
 def in_markdown(text: str) -> str:
     """Return *text* as one line that Markdown shows as it is: no markup, no HTML, no link, no table cell."""
-    return _MARKDOWN.sub(r"\\\1", one_line(text))
+    return re.sub(_MARKDOWN, r"\\\1", one_line(text))

@@ -32,12 +32,12 @@ half done. It is not: the edit is kept and the human is asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NewType, TypeAlias, assert_never
 
 import msgspec
 
+from curatord.core.cheap import dataclass
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, BlobId, Fingerprint, LibraryName, RelPath, RunId, SkillKey, State
 

@@ -23,10 +23,10 @@ Codes of problems (the words beside them are for people):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.names import Layout
 from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName
 

@@ -9,8 +9,9 @@ when a skill is used, and are shown for comparison. All token figures are estima
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["ERROR_AT_BYTES", "WARN_AT_BYTES", "IndexEntry", "LibraryCost", "index_warning", "library_cost"]
 

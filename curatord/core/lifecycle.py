@@ -26,10 +26,10 @@ names becomes active only in a run that can trust its time (promise 9).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from curatord.core.cheap import dataclass, replace
 from curatord.core.idle import Anchor, Idle, IdleUnknown, LibraryClock, forecast, idle_since
 from curatord.core.settings import LifecycleSettings
 from curatord.core.skill_record import SkillRecord

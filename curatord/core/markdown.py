@@ -15,10 +15,11 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 from urllib.parse import unquote
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["BodyFacts", "Heading", "Link", "LinkKind", "estimate_tokens", "read_body"]
 

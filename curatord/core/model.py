@@ -10,13 +10,13 @@ model for luck would be spending without a reason).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from json import dumps
 from typing import Any, Literal
 
+from curatord.core.cheap import dataclass, field
 from curatord.errors import ModelMisbehavedError, ModelUnavailableError
 
 __all__ = [

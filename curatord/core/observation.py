@@ -18,10 +18,10 @@ hands come back as `Shift`s, so that they reach the history with their reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from curatord.core.cheap import dataclass, replace
 from curatord.core.library import ArchivedPackage, LibrarySnapshot, Skill
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import RelPath, SkillKey, State

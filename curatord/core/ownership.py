@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.hermes_files import HermesFacts, LedgerEntry, UsageRow
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.settings import LibrarySettings

@@ -9,9 +9,9 @@ one reached through a link is found too. Looking is the caller's: this only comp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.library import LibraryProblem
 from curatord.core.values import LibraryName
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, assert_never
 
 import msgspec
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import JournalEntry
 from curatord.core.values import Fingerprint, Importance, RelPath, SkillKey, State
 
@@ -369,7 +369,7 @@ def objections(action: Action, standings: Mapping[SkillKey, Standing], *, index:
         case Restore():
             if of(action.key).there:
                 found.append(no(action.key, "taken", f"a skill stands at {action.key} again"))
-            if not _plain_parts(action.archived):
+            if not _inside(action.archived):
                 found.append(no(action.key, "invalid", f"not the name of an archived package: {action.archived!r}"))
         case Pin() | Unpin() | SetImportance() | Disown():
             if not of(action.key).there and of(action.key).state is None:
@@ -548,6 +548,11 @@ def _plain_parts(path: str) -> bool:
         and not any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp") or sign in "\\:" for sign in part)
         for part in parts
     )
+
+
+def _inside(path: str) -> bool:
+    """Return whether *path* is relative and stays inside; whatever else its names hold, they are there already."""
+    return all(part not in ("", ".", "..") and "\0" not in part for part in path.split("/"))
 
 
 def fold(path: str) -> str:

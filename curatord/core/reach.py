@@ -10,9 +10,9 @@ files may be written, nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import (
     EditItem,
     JournalEntry,

@@ -31,9 +31,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import log2
 from typing import Any
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["KINDS", "Redacted", "redact", "redact_value", "redacted"]
 

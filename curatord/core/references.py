@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.hermes_files import ScheduleReference
 from curatord.core.library import LibrarySnapshot, OutwardLink, Skill
 from curatord.core.settings import LibrarySettings

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from curatord.core.cheap import dataclass
 from curatord.core.path_text import fold_key, join, parents, plain
 from curatord.core.values import LibraryName, RelPath, SkillName
 

@@ -9,12 +9,13 @@ nobody looked. `to_json` is the file for scripts, `to_report` says the same to a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from curatord.core.inert import in_markdown, one_line
+from curatord.core.cheap import dataclass, field
+from curatord.core.inert import in_markdown, one_line, visible
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
+from curatord.core.words import iso
 
 __all__ = [
     "SCHEMA",
@@ -29,7 +30,6 @@ __all__ = [
     "SkippedRow",
     "TransitionRow",
     "days",
-    "iso",
     "summary_of",
     "to_json",
     "to_report",
@@ -37,14 +37,6 @@ __all__ = [
 
 SCHEMA = 1
 ROWS_SHOWN = 50  # of each list in REPORT.md; run.json always has all
-
-
-def iso(at: datetime | None) -> str | None:
-    """Return *at* as ISO 8601 in UTC with milliseconds and `Z`, or None for None."""
-    if at is None:
-        return None
-    require_aware("at", at)
-    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
 def days(period: timedelta) -> float:
@@ -123,6 +115,7 @@ class PendingRow:
     id: str
     summary: str
     reason: str
+    diff: str = ""  # only of a dry run, whose proposals are not stored and so cannot be looked at later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +169,13 @@ class RunRecord:
     added: tuple[Mapping[str, Any], ...] = ()
     patched: tuple[Mapping[str, Any], ...] = ()
     pending: tuple[PendingRow, ...] = ()
+    due: tuple[TransitionRow, ...] = ()  # of a run that only records: what a later one would do
     skipped: tuple[SkippedRow, ...] = ()
     failed: tuple[FailedRow, ...] = ()
     references: tuple[ReferenceRow, ...] = ()
     advice: tuple[Mapping[str, Any], ...] = ()
+    merges: tuple[Mapping[str, Any], ...] = ()
+    left: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[Mapping[str, Any], ...] = ()
     llm: Mapping[str, Any] | None = None
     library_cost: Mapping[str, Any] | None = None
@@ -229,18 +225,8 @@ def to_json(record: RunRecord) -> dict[str, Any]:
             "after": record.after.as_json(),
             "delta": record.after.minus(record.before),
         },
-        "transitions": [
-            {
-                "library": row.library,
-                "skill": row.skill,
-                "from": row.from_state,
-                "to": row.to_state,
-                "idle_days": days(row.idle),
-                "reason": row.reason,
-                "action": row.action_id,
-            }
-            for row in record.transitions
-        ],
+        "transitions": [_transition(row) for row in record.transitions],
+        "due": [_transition(row) for row in record.due],
         "auto_transitions": {
             name: getattr(record.auto_transitions, name)
             for name in ("checked", "marked_stale", "archived", "reactivated", "skipped")
@@ -250,15 +236,34 @@ def to_json(record: RunRecord) -> dict[str, Any]:
         "added": [dict(row) for row in record.added],
         "patched": [dict(row) for row in record.patched],
         "pending": [row.id for row in record.pending],
+        "proposals": [
+            {"id": row.id, "summary": row.summary, "reason": row.reason, "diff": row.diff}
+            for row in record.pending
+            if row.diff
+        ],
         "skipped": [{"action": row.action, "reason": row.reason} for row in record.skipped],
         "failed": [{"action": row.action, "error": row.error} for row in record.failed],
         "references": [{"file": row.file, "before": row.before, "after": row.after} for row in record.references],
         "advice": [dict(row) for row in record.advice],
+        "merges": [dict(row) for row in record.merges],
+        "left": [dict(row) for row in record.left],
         "problems": [dict(row) for row in record.problems],
         "llm": dict(record.llm) if record.llm is not None else dict(_NO_LLM),
         "library_cost": dict(record.library_cost) if record.library_cost is not None else None,
         "warnings": list(record.warnings),
         "error": record.error,
+    }
+
+
+def _transition(row: TransitionRow) -> dict[str, Any]:
+    return {
+        "library": row.library,
+        "skill": row.skill,
+        "from": row.from_state,
+        "to": row.to_state,
+        "idle_days": days(row.idle),
+        "reason": row.reason,
+        "action": row.action_id,
     }
 
 
@@ -356,6 +361,21 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
     lines += _section("Waiting for your decision", pending)
     if pending and not record.dry_run:
         lines += ["", "See one with `curatord diff ID`, then `curatord approve ID` or `curatord reject ID`."]
+    for row in record.pending:
+        if row.diff:
+            lines += [
+                "",
+                f"### {in_markdown(row.summary)}",
+                "",
+                *(f"    {line}" for line in visible(row.diff).splitlines()),
+            ]
+    lines += _section(
+        "Would be due (this run only records)",
+        [
+            f"`{_code(row.library)}/{_code(row.skill)}`: {row.from_state} → {row.to_state}. {in_markdown(row.reason)}"
+            for row in record.due
+        ],
+    )
     lines += _section("Skipped", [f"{in_markdown(row.action)}: {in_markdown(row.reason)}" for row in record.skipped])
     lines += _section("Failed", [f"{in_markdown(row.action)}: {in_markdown(row.error)}" for row in record.failed])
     lines += _section(

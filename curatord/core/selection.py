@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
+from curatord.core.cheap import dataclass
 from curatord.core.lifecycle import Verdict
 from curatord.core.settings import ArchiveCap
 from curatord.core.values import LibraryName, Mode, State

@@ -8,11 +8,10 @@ beside it; `config/curatord.yaml` is held equal to them by a test.
 
 from __future__ import annotations
 
-from dataclasses import field
 from datetime import timedelta
 from typing import Any, Literal
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.core.setting_rules import (
     AnyPath,
     Count,

@@ -9,8 +9,8 @@ agrees with its folder is `names_agree`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from curatord.core.cheap import dataclass
 from curatord.core.header import Fault, Header, Lines, SplitText, render_value, split_text
 from curatord.core.markdown import BodyFacts, estimate_tokens, read_body
 from curatord.core.names import SKILL_FILE, names_agree

@@ -7,10 +7,10 @@ What curatord remembers of a skill between runs: one row of its database, partly
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.core.values import Fingerprint, Importance, SkillKey, State, require_aware
 
 __all__ = ["Owner", "SkillRecord"]

@@ -20,9 +20,9 @@ them must be able to tell. An empty one tells nothing and holds nobody up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from curatord.core.cheap import dataclass
 from curatord.core.idle import Gap, LibraryClock
 from curatord.core.values import LibraryName, require_aware
 from curatord.core.words import stamp

@@ -20,7 +20,7 @@ _ONE_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[wdhms])")
 _DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[wdhms])\s*)+")
 
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)")
+_SIZE = r"([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)"
 
 
 def parse_duration(text: str) -> timedelta:
@@ -69,7 +69,7 @@ def parse_size(text: str) -> int:
     body = text.strip()
     if body == "0":
         return 0
-    found = _SIZE.fullmatch(body) if len(body) <= 40 else None
+    found = re.fullmatch(_SIZE, body) if len(body) <= 40 else None
     if found is None:
         raise ValueError("write a number with a unit, such as 512B, 8KiB or 2MiB")
     return round(float(found[1]) * _BYTES[found[2]])

@@ -17,10 +17,10 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.values import Event, EventKind, LibraryName, SkillKey, SkillName, require_aware
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Activity",
     "Heard",
     "HostCounters",
+    "Namesakes",
     "SkillUsage",
     "fold_name",
     "heard_of",
@@ -44,7 +45,11 @@ def fold_name(name: str) -> str:
 
     The result holds no `/`, not even where a look-alike of it folds to one.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    # Nothing of ASCII has another form than its lower case, and most names are nothing else.
+    if name.isascii():
+        folded = name.lower()
+    else:
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return "-".join(folded.translate(_SEPARATORS).split())
 
 
@@ -260,28 +265,35 @@ def usage_by_skill(
         counters: What hosts counted for themselves, per skill.
     """
     ordered = sorted(set(keys))
-    by_name: dict[str, list[tuple[SkillKey, str]]] = defaultdict(list)
-    for key in ordered:
-        by_name[fold_name(key.name)].append((key, _fold_path(key.rel)))
-    tallies = {key: _Tally() for key in ordered}
-    for testimony in heard:
-        for key in _keys_of(testimony.library, testimony.skill, by_name):
-            tallies[key].add(testimony)
+    namesakes = Namesakes(ordered)
     known = counters or {}
-    return {key: tally.join(known.get(key)) for key, tally in tallies.items()}
+    tallies: dict[SkillKey, _Tally] = defaultdict(_Tally)  # of thousands of skills most were never heard of
+    for testimony in heard:
+        for key in namesakes.meant(testimony.library, testimony.skill):
+            tallies[key].add(testimony)
+    return {key: tallies[key].join(known.get(key)) if key in tallies or key in known else NO_USAGE for key in ordered}
 
 
 def _fold_path(path: str) -> str:
-    return "/".join(fold_name(part) for part in path.split("/"))
+    return "/".join([fold_name(part) for part in path.split("/")]) if "/" in path else fold_name(path)
 
 
-def _keys_of(
-    library: LibraryName | None, skill: str, by_name: Mapping[str, list[tuple[SkillKey, str]]]
-) -> tuple[SkillKey, ...]:
-    """Return the keys that a session may have meant by *skill*."""
-    path = _fold_path(skill)
-    namesakes = [
-        (key, rel) for key, rel in by_name.get(path.rpartition("/")[2], ()) if library is None or key.library == library
-    ]
-    exact = tuple(key for key, rel in namesakes if "/" in path and (rel == path or rel.endswith("/" + path)))
-    return exact or tuple(key for key, _ in namesakes)
+class Namesakes:
+    """Which skills a session may have meant by a name."""
+
+    def __init__(self, keys: Iterable[SkillKey]) -> None:
+        self._by_name: dict[str, list[tuple[SkillKey, str]]] = {}
+        for key in keys:
+            path = _fold_path(key.rel)
+            self._by_name.setdefault(path.rpartition("/")[2], []).append((key, path))
+
+    def meant(self, library: LibraryName | None, skill: str) -> tuple[SkillKey, ...]:
+        """Return the skills, in the order they were given in, that *skill* means in *library*, or anywhere (None)."""
+        path = _fold_path(skill)
+        namesakes = [
+            (key, rel)
+            for key, rel in self._by_name.get(path.rpartition("/")[2], ())
+            if library is None or key.library == library
+        ]
+        exact = tuple(key for key, rel in namesakes if "/" in path and (rel == path or rel.endswith("/" + path)))
+        return exact or tuple(key for key, _ in namesakes)

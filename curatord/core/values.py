@@ -8,9 +8,10 @@ A skill is known by its library and its path within it (`SkillKey`), since two c
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
+
+from curatord.core.cheap import dataclass
 
 __all__ = [
     "ActionId",

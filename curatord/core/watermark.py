@@ -14,7 +14,7 @@ stand behind other neighbours count as new.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from curatord.core.cheap import dataclass
 
 __all__ = ["Facts", "Restart", "Resume", "Watermark", "resume"]
 

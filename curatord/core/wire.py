@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from typing import Any
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.extract import Extracted, Unusable, extract
 from curatord.core.model import Message, Request, Task
 from curatord.core.redact import redact, redact_value

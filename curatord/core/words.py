@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["day", "days", "exact", "plural", "span", "stamp"]
+from curatord.core.values import require_aware
+
+__all__ = ["SKEW", "day", "days", "exact", "iso", "plural", "span", "stamp"]
+
+SKEW = timedelta(days=1)
+"""By how much times of different machines differ ordinarily: local times written as UTC are off by up to 14 hours."""
 
 _UNITS = ((timedelta(days=1), "day"), (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"))
 
@@ -17,6 +22,14 @@ def day(at: datetime) -> str:
 def stamp(at: datetime) -> str:
     """Return *at* in UTC to the second, `2026-09-01T10:00:00Z`, as all JSON of curatord has it."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso(at: datetime | None) -> str | None:
+    """Return *at*, aware and in UTC, as ISO 8601 with milliseconds and `Z`, or None for None."""
+    if at is None:
+        return None
+    require_aware("at", at)
+    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
 def days(length: timedelta) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from curatord.config.sample import render_sample
+from curatord.core.cheap import dataclass
 from curatord.core.settings import LibrarySettings, SourceSettings
 from curatord.core.values import require_aware
 from curatord.demo.claude_home import write_claude_home

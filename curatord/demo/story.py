@@ -7,8 +7,9 @@ that the clock can be seen to stand still. The skills are chosen so that every r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from curatord.core.cheap import dataclass, field
 
 __all__ = ["CLAUDE_SKILLS", "FIRST_DAY", "HERMES_SKILLS", "HOLIDAY", "DemoSkill", "every", "idle_days"]
 

@@ -11,11 +11,11 @@ lock is held elsewhere (`BusyError`), our own state cannot be used (`StateError`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import Proposal
 from curatord.core.journal import Conflict, JournalEntry, RecordChange, Undo
 from curatord.core.plan import (

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.hermes_edits import Rename, field_edits, job_changes, usage_record
 from curatord.core.journal import (
     ArchiveChange,

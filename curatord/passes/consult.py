@@ -23,11 +23,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from curatord.core.budget import Budget, Estimate, Spend, estimate_tokens, price_of
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.endpoint import Identity
 from curatord.core.endpoint_memory import Breaker
 from curatord.core.extract import Extracted
@@ -221,6 +221,20 @@ class Consultation:
 
         with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
             return list(pool.map(one, questions))
+
+    def identity(self) -> Identity:
+        """
+        Return who would be asked now; remembered answers are its own.
+
+        Raises:
+            EndpointError: No endpoint can be told.
+        """
+        return self._seat().identity
+
+    @property
+    def workers(self) -> int:
+        """How many requests may be open at a time."""
+        return self._workers
 
     def room(self) -> int:
         """

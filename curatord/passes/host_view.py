@@ -8,9 +8,9 @@ and live skills of all libraries may name each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from curatord.core.cheap import dataclass
 from curatord.core.hermes_files import HermesFacts, LedgerEntry
 from curatord.core.library import LibrarySnapshot, Skill
 from curatord.core.ownership import OwnershipFacts, decide, ledger_explains, usage_of

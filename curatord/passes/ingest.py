@@ -27,10 +27,10 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.ids import Guard, anchors_of, content_key, probes_of
 from curatord.core.watermark import Facts, Restart, resume
 from curatord.errors import TranscriptError
@@ -50,8 +50,8 @@ RETRY_MOST = timedelta(hours=6)
 PARKED_AFTER = 10
 _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
-TAKEN_CARE_OF = OSError()  # stands for a job that was over before it was read
 MAX_CHANGED = 10_000
+TAKEN_CARE_OF = OSError()  # stands for a job that was over before it was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +237,7 @@ class _Ingest:
             for problem in source.problems:
                 self._note("problem", source.path, problem)
         # Oldest first over all sources; equal times by name, so that two scans do the same.
-        jobs.sort(key=lambda job: (job.item.mtime_ns, job.item.path))
+        jobs.sort(key=lambda job: (self._began_ns(job), job.item.path))
         self._to_do = sum(job.item.size for job in jobs)
         if pool is not None and self._to_do >= POOL_FROM:
             with pool() as workers:
@@ -248,6 +248,7 @@ class _Ingest:
         self.report.sessions = len(self._touched)
         for number, source in enumerate(self._sources):
             if self._reports[number].waiting:
+                self._store.missing(self._ids[number], now_ms=self._now_ms)
                 continue
             self._store.finished(
                 self._ids[number],
@@ -256,6 +257,11 @@ class _Ingest:
                 present=self._reports[number].files,
                 problems=source.problems,
             )
+
+    def _began_ns(self, job: _Job) -> int:
+        """Return by when *job* comes: its file's time, or what its source knows better."""
+        began_ns: Callable[[Item], int] | None = getattr(self._sources[job.source], "began_ns", None)
+        return job.item.mtime_ns if began_ns is None else began_ns(job.item)
 
     def take_paths(self, paths: Sequence[str]) -> None:
         """Read single files of the only source."""

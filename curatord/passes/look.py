@@ -8,11 +8,11 @@ store only where the caller says `remember`, which a run and a scan do and a rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Skill, linked_skills
 from curatord.core.lifecycle import SkillFacts, Verdict, judge
@@ -116,7 +116,15 @@ class Records(Protocol):
         """Return when the library was first looked at, None where it never was."""
         ...
 
-    def remember(self, library: LibraryName, observation: Observation, *, now: datetime) -> None:
+    def remember(
+        self,
+        library: LibraryName,
+        observation: Observation,
+        *,
+        now: datetime,
+        host_pinned: Collection[SkillKey],
+        problems: Sequence[str],
+    ) -> None:
         """Put what a look found into the store."""
         ...
 
@@ -192,8 +200,15 @@ class Looker:
     records: Records
     policy: LifecycleSettings
 
-    def look(self, now: datetime, *, remember: bool) -> Look:
-        """Return everything as it is; *now* is the caller's one reading of the clock."""
+    def look(self, now: datetime, *, remember: bool, doubts: Sequence[str] = ()) -> Look:
+        """
+        Return everything as it is.
+
+        Args:
+            now: The caller's one reading of the clock.
+            remember: Put what is found into the store.
+            doubts: Why nothing may be aged at all, in words.
+        """
         looked_at = [(settings, look()) for settings, look in self.libraries]
         read = [(settings, view.snapshot) for settings, view in looked_at]
         testimony = self.testimony({snapshot.library: snapshot for _, snapshot in read})
@@ -205,7 +220,14 @@ class Looker:
             view = views[snapshot.library]
             observation = observations[snapshot.library] = self._observe(snapshot, known, view, testimony, now)
             if remember:
-                self.records.remember(snapshot.library, observation, now=now)
+                records = observation.records
+                self.records.remember(
+                    snapshot.library,
+                    observation,
+                    now=now,
+                    host_pinned=[s.key for s in snapshot.skills if view.standing(s, records[s.key]).host_pinned],
+                    problems=[problem.words for problem in snapshot.problems if problem.severity != "note"],
+                )
             for skill in snapshot.skills:
                 counted = view.counters(skill)
                 if counted is not None:
@@ -220,7 +242,7 @@ class Looker:
         verdicts: dict[SkillKey, Verdict] = {}
         for settings, snapshot in read:
             looked = looks[snapshot.library] = self._library(
-                settings, snapshot, views[snapshot.library], observations[snapshot.library], testimony, now
+                settings, snapshot, views[snapshot.library], observations[snapshot.library], testimony, now, doubts
             )
             for key, record in observations[snapshot.library].records.items():
                 facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
@@ -272,12 +294,13 @@ class Looker:
         observation: Observation,
         testimony: Testimony,
         now: datetime,
+        doubts: Sequence[str],
     ) -> LibraryLook:
         first_scan_at = self.records.first_scan_at(snapshot.library)
         return LibraryLook(
             settings=settings,
             snapshot=snapshot,
-            clock=testimony.clock(settings, first_scan_at=first_scan_at or now, doubts=view.doubts),
+            clock=testimony.clock(settings, first_scan_at=first_scan_at or now, doubts=[*view.doubts, *doubts]),
             standings={
                 skill.key: view.standing(skill, observation.records[skill.key])
                 for skill in snapshot.skills

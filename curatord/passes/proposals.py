@@ -9,9 +9,9 @@ such proposals of the rules are marked superseded, with that reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from curatord.core.cheap import dataclass
 from curatord.core.curation import Proposal, content_of
 from curatord.core.inert import one_line
 from curatord.core.lifecycle import Verdict

@@ -8,16 +8,18 @@ file of decisions, and touch no library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.curation import content_of
 from curatord.core.journal import HistoryChange, JournalEntry, RecordChange
 from curatord.core.observation import Observation
 from curatord.core.plan import Archive
 from curatord.core.proposal_id import proposal_id
 from curatord.core.skill_record import SkillRecord
+from curatord.core.small_facts import library_facts
 from curatord.core.values import ActionId, LibraryName, SkillKey
 from curatord.core.words import day
 from curatord.passes.proposals import KIND_ARCHIVE
@@ -60,8 +62,24 @@ class SkillMemory:
         told = self.store.meta(_first_look(library))
         return datetime.fromisoformat(told) if told is not None else None
 
-    def remember(self, library: LibraryName, observation: Observation, *, now: datetime) -> None:
-        """Put what a look found into the store, and decisions about moved skills into the plain file."""
+    def remember(
+        self,
+        library: LibraryName,
+        observation: Observation,
+        *,
+        now: datetime,
+        host_pinned: Collection[SkillKey],
+        problems: Sequence[str],
+    ) -> None:
+        """
+        Put what a look found into the store, and decisions about moved skills into the plain file.
+
+        *host_pinned* are the skills that their host has pinned, *problems* what is wrong with the library as a whole;
+        `status` shows both without a look of its own.
+        """
+        facts = json.dumps({"host_pinned": sorted(key.rel for key in host_pinned), "problems": list(problems)})
+        if self.store.meta(library_facts(library)) != facts:
+            self.store.set_meta(library_facts(library), facts)
         if self.store.meta(_first_look(library)) is None:
             self.store.set_meta(_first_look(library), now.isoformat())
         if observation.put:

@@ -8,33 +8,23 @@ Everything is read from the ingest's store once a look. Which library an event m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from curatord.core.affinity import host_of, speaks_of
-from curatord.core.idle import Gap, LibraryClock
-from curatord.core.library import LibrarySnapshot, Skill
+from curatord.core.affinity import PlacedSource, host_of, speaks_of
+from curatord.core.cheap import dataclass, field
 from curatord.core.resolve import KnownLibrary, KnownSkill, Resolver
-from curatord.core.settings import LibrarySettings, SourceSettings
+from curatord.core.settings import LibrarySettings
 from curatord.core.skill_record import SkillRecord
 from curatord.core.usage import Heard, HostCounters, SkillUsage, fold_name, usage_by_skill
 from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName, State
-from curatord.ports.ingest_store import CreatedBy, IngestReader, SkillUse, SourceState
 
-__all__ = ["LibraryResolver", "PlacedSource", "TranscriptTestimony", "known_libraries"]
+if TYPE_CHECKING:
+    from curatord.core.idle import LibraryClock
+    from curatord.core.library import LibrarySnapshot, Skill
+    from curatord.ports.ingest_store import CreatedBy, IngestReader, SkillUse, SourceState
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedSource:
-    """One place of one configured source."""
-
-    settings: SourceSettings
-    path: str
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What the store knows it by."""
-        return self.settings.host, self.path
+__all__ = ["LibraryResolver", "TranscriptTestimony", "known_libraries"]
 
 
 def known_libraries(
@@ -176,10 +166,19 @@ class TranscriptTestimony:
 
     def clock(self, library: LibrarySettings, *, first_scan_at: datetime | None, doubts: Sequence[str]) -> LibraryClock:
         """Return the library's clock; *doubts* are others' reasons why it cannot be trusted."""
+        from curatord.core.idle import Gap, LibraryClock
+
         states = self._states_of(library)
         ids = [state.source_id for state in states]
         # What one file hides is a warning of the scan; a source that could not be listed at all cannot testify.
-        unread = [f"{state.path} was never read whole" for state in states if state.complete_at is None]
+        # What is unreadable within a file is counted and told; a place or file that cannot be read at all hides uses.
+        unread = [
+            f"{state.path} could not be read whole: {state.problems[0]}"
+            if state.problems
+            else f"{state.path} was never read whole"
+            for state in states
+            if state.problems or state.complete_at is None
+        ]
         return LibraryClock(
             library=LibraryName(library.name),
             sources=len([source for source in self._sources if speaks_of(source.settings, library, self._libraries)]),

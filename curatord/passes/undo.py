@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+from curatord.core.cheap import dataclass, replace
 from curatord.core.curation import ActionRow
 from curatord.core.journal import (
     ArchiveChange,

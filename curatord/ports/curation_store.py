@@ -104,7 +104,7 @@ class CurationStore(Protocol):
         ...
 
     def runs(self, limit: int | None = None) -> tuple[RunRow, ...]:
-        """Return runs, newest first."""
+        """Return runs, those that were begun last first: by order of storing, since a clock may have jumped."""
         ...
 
     def interrupt_runs(self, now: datetime) -> tuple[RunId, ...]:

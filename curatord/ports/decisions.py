@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.journal import ArchiveItem, JournalEntry
 from curatord.core.skill_record import Owner, SkillRecord
 from curatord.core.values import Importance, SkillKey
@@ -44,6 +44,7 @@ class KnownDecisions:
     skills: dict[SkillKey, Decision] = field(default_factory=dict)
     rejected: dict[str, Rejection] = field(default_factory=dict)
     archive: tuple[ArchiveItem, ...] = ()
+    paused_since: str | None = None
 
 
 class Decisions(Protocol):
@@ -55,6 +56,10 @@ class Decisions(Protocol):
 
     def record(self, entry: JournalEntry) -> None:
         """Write down what *entry* changes of decisions and archive, if anything; writing it again changes nothing."""
+        ...
+
+    def pause(self, since: str | None) -> None:
+        """Write down since when (an ISO time) automatic runs are paused; None: they are not."""
         ...
 
     def reject(self, rejection: Rejection) -> None:

@@ -8,14 +8,15 @@ together); everything else in the product only reads, through `IngestReader`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from curatord.core.transcript.times import iso_of
+from curatord.core.cheap import dataclass, field
 from curatord.core.values import Event, EventKind
-from curatord.core.watermark import Watermark
-from curatord.ports.source import Item, Slice
+
+if TYPE_CHECKING:
+    from curatord.core.watermark import Watermark
+    from curatord.ports.source import Item, Slice
 
 __all__ = [
     "CreatedBy",
@@ -290,6 +291,10 @@ class IngestWriter(Protocol):
         """Note that a file could not be read, and when to try again."""
         ...
 
+    def missing(self, source_id: int, *, now_ms: int) -> None:
+        """Note that a source that was there before is not there now; one that never was has no problem, it waits."""
+        ...
+
     def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         ...
@@ -347,6 +352,8 @@ class IngestReader(Protocol):
 
 
 def _iso(at: datetime | None) -> str | None:
+    from curatord.core.transcript.times import iso_of
+
     return None if at is None else iso_of(round(at.timestamp() * 1000))
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from curatord.core.cheap import dataclass
 from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
 from curatord.core.plan import SkipCode, Standing
 from curatord.core.reach import Site

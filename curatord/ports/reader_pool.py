@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from curatord.core.cheap import dataclass
 from curatord.ports.source import Item, Slice, Start
 
 __all__ = ["PoolResult", "ReaderPool"]

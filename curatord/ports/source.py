@@ -14,9 +14,9 @@ killed between two of them, the next scan goes on from the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard
 
@@ -101,7 +101,13 @@ class Slice:
 
 
 class Source(Protocol):
-    """One place of one host."""
+    """
+    One place of one host.
+
+    A source may have a method `began_ns(item) -> int` beside these: when what *item* holds began, in nanoseconds since
+    1970. Items are read in this order, else in that of their files' times. It matters where copies have new times: a
+    session that goes on after it was copied has the younger file, and is the older one all the same.
+    """
 
     @property
     def host(self) -> str:

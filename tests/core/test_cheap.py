@@ -24,10 +24,14 @@ class Cheap:
     b: str = "b"
     c: tuple[int, ...] = field(default_factory=tuple)
     d: int = field(default=0, compare=False, repr=False)
+    e: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+    f: int = field(default=3, init=False, repr=False, compare=False)
+    g: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.a < 0:
             raise ValueError("a")
+        object.__setattr__(self, "g", self.a + 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +42,14 @@ class Standard:
     b: str = "b"
     c: tuple[int, ...] = field(default_factory=tuple)
     d: int = field(default=0, compare=False, repr=False)
+    e: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+    f: int = field(default=3, init=False, repr=False, compare=False)
+    g: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.a < 0:
             raise ValueError("a")
+        object.__setattr__(self, "g", self.a + 1)
 
 
 @cheap(frozen=True, slots=True, order=True)
@@ -80,7 +88,7 @@ class StandardTally:
 class CheapChild(Cheap):
     """Inherits fields."""
 
-    e: int = 5
+    h: int = 5
 
 
 @cheap(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,8 @@ def test_values_and_defaults(cls: Any) -> None:
     value = cls(a=1)
 
     assert (1, "b", (), 0) == (value.a, value.b, value.c, value.d)
-    assert {"a": 1, "b": "b", "c": (), "d": 0} == {k: v for k, v in dataclasses.asdict(value).items() if k != "e"}
+    assert ([], 3, 2) == (value.e, value.f, value.g)
+    assert {"a": 1, "b": "b", "c": (), "d": 0} == {k: v for k, v in dataclasses.asdict(value).items() if k < "e"}
     assert not hasattr(value, "__dict__")
 
 
@@ -163,6 +172,7 @@ def test_values_by_position_and_in_order(cls: Any) -> None:
         cls(1, a=1)
     with pytest.raises(TypeError):
         assert cls(1) < (1, 2)
+    assert cls(1) != (1, 2)
 
 
 def test_patterns_match_by_position() -> None:
@@ -189,8 +199,8 @@ def test_what_is_not_frozen_changes_and_is_no_key(cls: Any) -> None:
 
 def test_a_child_has_its_parents_fields() -> None:
     """Inherited ones first; each class makes its own instances."""
-    assert ["a", "b", "c", "d", "e"] == [f.name for f in dataclasses.fields(CheapChild)]
-    assert (1, 6) == (CheapChild(a=1, e=6).a, CheapChild(a=1, e=6).e)
+    assert ["a", "b", "c", "d", "e", "f", "g", "h"] == [f.name for f in dataclasses.fields(CheapChild)]
+    assert (1, 6) == (CheapChild(a=1, h=6).a, CheapChild(a=1, h=6).h)
     assert Cheap(a=1) != CheapChild(a=1)
     assert Cheap(a=1) == Cheap(a=1)
     assert Empty() == Empty()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from curatord.core.idle import (
     LEAP,
-    SKEW,
     Anchor,
     Gap,
     Idle,
@@ -24,6 +23,7 @@ from curatord.core.idle import (
     work_gaps,
 )
 from curatord.core.values import LibraryName
+from curatord.core.words import SKEW
 
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)

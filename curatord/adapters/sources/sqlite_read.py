@@ -29,10 +29,10 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from curatord.core.cheap import dataclass
 from curatord.errors import TranscriptError
 
 __all__ = ["ChangedError", "DatabaseFile", "InUseError", "Reading", "signature", "way_to_open"]

@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
+from curatord.core.cheap import dataclass, field, fields, replace
 from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
-from curatord.core.journal import ArchiveItem, JournalEntry, RecordChange, WriteFile, entry_from_json, entry_to_json
-from curatord.core.plan import actions_from_json, actions_to_json
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import (
     ActionId,
@@ -30,7 +26,12 @@ from curatord.core.values import (
     Trigger,
 )
 from curatord.errors import StateCorruptError, StateError
-from curatord.ports.decisions import KnownDecisions, Rejection
+
+if TYPE_CHECKING:
+    from curatord.core.journal import ArchiveItem, JournalEntry, RecordChange
+    from curatord.ports.decisions import KnownDecisions, Rejection
+
+# What actions and proposals hold is imported where it is read: `status` asks for neither, and must start quickly.
 
 __all__ = ["SqliteCurationStore"]
 
@@ -121,6 +122,9 @@ class SqliteCurationStore:
 
     def commit_action(self, entry: JournalEntry) -> None:
         """See `CurationStore.commit_action`."""
+        from curatord.core.journal import entry_to_json
+        from curatord.ports.decisions import Rejection
+
         with self._writing() as db:
             if _has(db, entry.action_id):
                 return
@@ -229,6 +233,8 @@ class SqliteCurationStore:
 
     def archive(self, library: LibraryName | None = None) -> tuple[ArchiveItem, ...]:
         """See `CurationStore.archive`."""
+        from curatord.core.journal import ArchiveItem
+
         where, given = ("", ()) if library is None else ("WHERE library = ?", (library,))
         with self._reading() as db:
             rows = db.execute(
@@ -250,6 +256,8 @@ class SqliteCurationStore:
 
     def blobs_in_use(self) -> frozenset[str]:
         """See `CurationStore.blobs_in_use`."""
+        from curatord.core.journal import WriteFile
+
         used: set[str] = set()
         with self._reading() as db:
             for (entry,) in db.execute("SELECT entry FROM actions"):
@@ -265,8 +273,9 @@ class SqliteCurationStore:
         with self._writing() as db:
             db.execute(
                 "INSERT INTO runs"
-                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome,"
+                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, seq)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs))"
+                " ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome,"
                 " finished_at = excluded.finished_at, duration_s = excluded.duration_s, summary = excluded.summary",
                 (
                     run.run_id, run.trigger, run.dry_run, run.mode, run.outcome, to_ms(run.started_at),
@@ -291,7 +300,7 @@ class SqliteCurationStore:
     def _runs(self, where: str, given: tuple[str, ...], limit: int | None) -> tuple[RunRow, ...]:
         with self._reading() as db:
             rows = db.execute(
-                f"{_SELECT_RUNS} {where} ORDER BY started_at DESC, run_id DESC LIMIT ?",
+                f"{_SELECT_RUNS} {where} ORDER BY seq DESC LIMIT ?",
                 (*given, -1 if limit is None else limit),
             ).fetchall()
         return tuple(
@@ -331,6 +340,8 @@ class SqliteCurationStore:
 
     def propose(self, proposal: Proposal) -> str:
         """See `CurationStore.propose`."""
+        from curatord.core.plan import actions_to_json
+
         with self._writing() as db:
             if db.execute("SELECT 1 FROM rejections WHERE id = ?", (proposal.id,)).fetchone():
                 return "rejected"
@@ -379,6 +390,8 @@ class SqliteCurationStore:
 
     def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
         """See `CurationStore.decide`."""
+        from curatord.ports.decisions import Rejection
+
         with self._writing() as db:
             db.execute(
                 "UPDATE proposals SET status = ?, decided_at = ?, decided_reason = ? WHERE id = ?",
@@ -394,6 +407,8 @@ class SqliteCurationStore:
 
     def rejections(self) -> dict[str, Rejection]:
         """See `CurationStore.rejections`."""
+        from curatord.ports.decisions import Rejection
+
         with self._reading() as db:
             rows = db.execute("SELECT id, at, reason FROM rejections ORDER BY id").fetchall()
         return {id_: Rejection(id=id_, at=_time(at), reason=reason) for id_, at, reason in rows}
@@ -495,6 +510,8 @@ def _key(library: str, rel: str) -> SkillKey:
 
 
 def _names(keys: Iterable[SkillKey]) -> str:
+    import msgspec
+
     return msgspec.json.encode([key.rel for key in keys]).decode()
 
 
@@ -560,6 +577,8 @@ def _has(db: sqlite3.Connection, action_id: ActionId) -> bool:
 
 
 def _entry(data: bytes) -> JournalEntry:
+    from curatord.core.journal import entry_from_json
+
     try:
         return entry_from_json(data)
     except ValueError as error:
@@ -567,6 +586,10 @@ def _entry(data: bytes) -> JournalEntry:
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
+    import msgspec
+
+    from curatord.core.plan import actions_from_json
+
     library = row[2]
     try:
         actions = actions_from_json(row[9])

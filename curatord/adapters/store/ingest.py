@@ -15,12 +15,12 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from curatord.adapters.store.database import Database
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
@@ -182,6 +182,14 @@ class IngestStore:
                     " retry_at = ?, error = ?, dev = ?, ino = ?, size = ?, mtime_ns = ? WHERE id = ?",
                     (item.size, item.mtime_ns, retry_ms, error[:500], *stat, file_id),
                 )
+
+    def missing(self, source_id: int, *, now_ms: int) -> None:
+        """Note that a source that was there before is not there now; one that never was has no problem, it waits."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE sources SET problems = ? WHERE id = ? AND complete_at IS NOT NULL AND problems != ?",
+                (told := _json(["it is not there any more"]), source_id, told),
+            )
 
     def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
-from curatord.core.transcript.events import DAY_MS
 from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillName
 from curatord.ports.ingest_store import CreatedBy, Resolve, SessionRow, SkillUse, SourceState
 
@@ -149,6 +148,10 @@ class IngestQueries:
         ).fetchone()
         return from_ms(latest)
 
+    def source_ids(self) -> list[int]:
+        """Return the ids of all sources; the gates ask for no more at every tick."""
+        return [source_id for (source_id,) in self._connection.execute("SELECT id FROM sources ORDER BY id")]
+
     def sources(self) -> list[SourceState]:
         """Return all sources, for `status` and `doctor`."""
         found = []
@@ -205,6 +208,8 @@ class IngestQueries:
 
     def calls_per_day(self, source_ids: Sequence[int], *, since: datetime, until: datetime) -> float:
         """Return turns of the model per day over the time given."""
+        from curatord.core.transcript.events import DAY_MS
+
         days = (until - since) / timedelta(days=1)
         if days <= 0:
             return 0.0

@@ -56,6 +56,7 @@ CURATION_1: tuple[str, ...] = (
     """
     CREATE TABLE runs (
         run_id TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL,
         trigger TEXT NOT NULL,
         dry_run INTEGER NOT NULL,
         mode TEXT NOT NULL,

@@ -16,8 +16,8 @@ tools or unknown types, `MAX_OFFSETS` offsets of unreadable records an item.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.values import EventKind
 
 __all__ = [

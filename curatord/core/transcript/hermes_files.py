@@ -8,9 +8,9 @@ Hermes' session files of its earlier years, into the same rows as its database h
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
+from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.hermes import Row, SessionFacts, text_of_value
 from curatord.core.transcript.lines import LineSplitter, Unreadable, objects, printable
 from curatord.errors import TranscriptError

@@ -148,6 +148,11 @@ class Guard:
         self._set: set[bytes] | None = None
         self._asked = 0
 
+    @property
+    def packed(self) -> list[bytes]:
+        """The packed strings, to make a wider guard of."""
+        return self._packed
+
     def __bool__(self) -> bool:
         return bool(self._packed)
 

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from curatord.core.cheap import dataclass
 
 __all__ = ["EDGE", "MAX_LINE", "LineReader", "LineSplitter", "Oversize", "Unreadable", "clean", "objects", "printable"]
 

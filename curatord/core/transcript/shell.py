@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from curatord.core.cheap import dataclass
 from curatord.core.path_text import is_absolute, join, plain
 from curatord.core.transcript.shell_programs import (
     ASSIGNMENT,
