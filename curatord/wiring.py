@@ -344,7 +344,7 @@ class Parts:
         """Return what tells whose skill an event meant."""
         from curatord.passes.testimony import LibraryResolver, known_libraries
 
-        known = known_libraries(self.config.libraries, snapshots, self.store.skills().values())
+        known = known_libraries(self.config.libraries, snapshots, self.overview.archived())
         return LibraryResolver(known, self.placed_sources, str(self.home))
 
     def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:
@@ -387,14 +387,14 @@ class Parts:
 
         sites = {}
         for settings, library in self.libraries:
-            snapshot = library.read()
+            root, layout, archive = library.place()
             name = LibraryName(settings.name)
             sites[name] = Site(
                 library=name,
-                root=snapshot.root,
-                archive=snapshot.archive,
-                layout=snapshot.layout,
-                home=str(Path(snapshot.root).parent) if snapshot.layout == "hermes" else None,
+                root=root,
+                archive=archive,
+                layout=layout,
+                home=str(Path(root).parent) if layout == "hermes" else None,
                 seen_as=settings.seen_as,
             )
         return sites
