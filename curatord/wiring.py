@@ -377,7 +377,7 @@ class Parts:
         """Return what tells whose skill an event meant."""
         from curatord.passes.testimony import LibraryResolver, known_libraries
 
-        known = known_libraries(self.config.libraries, snapshots, self.store.skills().values())
+        known = known_libraries(self.config.libraries, snapshots, self.overview.archived())
         return LibraryResolver(known, self.placed_sources, str(self.home))
 
     def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:

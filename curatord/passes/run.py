@@ -96,6 +96,10 @@ class Folders(Protocol):
         """Return `run.json`."""
         ...
 
+    def outcome(self, run_id: RunId) -> str | None:
+        """Return the outcome that `run.json` tells, None where there is no whole one."""
+        ...
+
     def ids(self) -> list[RunId]:
         """Return all ids, oldest first."""
         ...
@@ -287,13 +291,10 @@ class Curation:
         found = set(self.store.interrupt_runs(now))
         # One that was killed is among the newest by name or by order of storing; older ones were looked at before.
         for run_id in {*self.folders.ids()[-RECENT:], *found}:
-            try:
-                run = self.folders.read(run_id)
-            except CuratorError:
-                continue  # a folder whose first write was cut has no run.json, and so claims nothing
-            if run.get("outcome") == Outcome.RUNNING.value:
+            # A folder whose first write was cut has no run.json, and so claims nothing.
+            if self.folders.outcome(run_id) == Outcome.RUNNING.value:
                 found.add(run_id)
-                self._rewrite_interrupted(run_id, run, now)
+                self._rewrite_interrupted(run_id, self.folders.read(run_id), now)
         return tuple(sorted(found))
 
     def _rewrite_interrupted(self, run_id: RunId, run: dict[str, Any], now: datetime) -> None:
@@ -559,7 +560,7 @@ class _Work:
         """Return what is to be done, with what keeps a library from it in the record."""
         judged = set(self._judged(look))
         verdicts: list[Verdict] = []
-        for key, verdict in sorted(look.verdicts.items()):
+        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place):
             if key.library in judged:
                 verdicts.append(verdict)
             elif verdict.moves and self.order.library in (None, key.library):
@@ -756,14 +757,14 @@ def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
     """Return what would become of skills that were not handed over, where that is anything but staying."""
     return tuple(
         {"library": key.library, "skill": key.rel, "would": verdict.would_be}
-        for key, verdict in sorted(look.verdicts.items())
+        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place)
         if verdict.would is not None and verdict.would.due and verdict.would_be
     )
 
 
 def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
     rows: list[Mapping[str, Any]] = []
-    for key, skill in sorted(look.live.items()):
+    for key, skill in sorted(look.live.items(), key=lambda item: item[0].place):
         words = [skill.broken] if skill.broken is not None else []
         words += [problem.words for problem in skill.problems]
         rows += [{"library": key.library, "skill": key.rel, "problem": text} for text in words]
