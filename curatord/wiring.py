@@ -271,8 +271,10 @@ class Parts:
 
         return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
 
-    def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
-        """Ingest all sources up to now, with a second process where that pays."""
+    def scan(
+        self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None, *, lazily: bool = False
+    ) -> ScanReport:
+        """Ingest all sources up to now; *lazily*: a scan that finds nothing new writes nothing."""
         from curatord.passes.ingest import scan
 
         report = scan(
@@ -282,6 +284,7 @@ class Parts:
             quiet=self.config.gates.session_quiet,
             progress=progress,
             stop=stop,
+            lazily=lazily,
         )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug

@@ -130,6 +130,7 @@ def scan(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     pool: Callable[[], contextlib.AbstractContextManager[ReaderPool]] | None = None,
+    lazily: bool = False,
 ) -> ScanReport:
     """
     Bring the store up to what is on disk now.
@@ -142,12 +143,13 @@ def scan(
         progress: Called with bytes done and bytes to do, some times a second.
         stop: Asked between files and slices; what was committed stays, the next scan goes on from there.
         pool: Makes workers; used where there is enough to read.
+        lazily: A scan that found nothing new of a source is not written down; for who scans again soon.
 
     Raises:
         StateError: The store cannot be written; what was committed stays.
     """
     began = clock.monotonic()
-    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop)
+    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop, lazily=lazily)
     with _fewer_collections():
         work.scan_all(pool)
     work.report.elapsed_s = clock.monotonic() - began
@@ -194,8 +196,11 @@ class _Ingest:
         quiet: timedelta,
         progress: Progress | None,
         stop: Callable[[], bool],
+        lazily: bool = False,
     ) -> None:
         self.report = ScanReport()
+        self._lazily = lazily
+        self._touched_sources: set[int] = set()
         self._sources = sources
         self._store = store
         self._now_ms = round(now.timestamp() * 1000)
@@ -236,6 +241,7 @@ class _Ingest:
         # Oldest first over all sources; equal times by name, so that two scans do the same.
         jobs.sort(key=lambda job: (job.item.mtime_ns, job.item.path))
         self._to_do = sum(job.item.size for job in jobs)
+        self._touched_sources.update(job.source for job in jobs)
         if pool is not None and self._to_do >= POOL_FROM:
             with pool() as workers:
                 self._read_all(jobs, workers)
@@ -252,6 +258,7 @@ class _Ingest:
                 complete=listed[number] and not self.report.stopped,
                 present=self._reports[number].files,
                 problems=source.problems,
+                lazily=self._lazily and number not in self._touched_sources,
             )
 
     def take_paths(self, paths: Sequence[str]) -> None:
@@ -302,6 +309,7 @@ class _Ingest:
                 jobs.append(job)
         report.files = count
         if known and not source.problems:
+            self._touched_sources.add(number)
             self._store.gone([row.file_id for row in known.values()], now_ms=self._now_ms)
         return jobs
 
