@@ -50,8 +50,10 @@ MAX_TICK_S = 60.0
 RESCAN_SHARE = 0.0003
 MAX_RESCAN_S = 1800.0
 PROVEN_AFTER = 3  # rescans in a row that found nothing untold, before they are trusted to come more seldom
-# A burst of events on many files is taken in one transaction; a single one is not made to wait.
-MAX_BATCH = 2000
+# All that waits is taken at once, so that a file which changed ten times meanwhile is read once; a single event is not
+# made to wait. Between two portions the watchdog is told, and a stop is looked at.
+MAX_WAITING = 100_000
+PORTION = 2000
 
 
 class DaemonApp(Protocol):
@@ -231,7 +233,7 @@ class Daemon:
                 rescan = True  # RESCAN, or a watch event on a folder
             else:
                 others.append(message)
-            if len(paths) >= MAX_BATCH:
+            if len(paths) >= MAX_WAITING:
                 break
             try:
                 message = self._inbox.get_nowait()
@@ -243,7 +245,12 @@ class Daemon:
             self._rescan()
         elif paths:
             self._announced |= paths
-            self._app.scan_paths(sorted(paths), stop=self._stopping.is_set)
+            ordered = sorted(paths)
+            for begin in range(0, len(ordered), PORTION):
+                self._app.scan_paths(ordered[begin : begin + PORTION], stop=self._stopping.is_set)
+                self._manager.alive()
+                if self._stopping.is_set():
+                    return
 
     def _round(self) -> None:
         if self._watcher is not None:

@@ -117,7 +117,12 @@ class Service:
             ours = [ours for path in paths if (ours := _moved(path, names)) is not None]
             if ours:
                 ingest_paths(
-                    source, ours, parts.ingest_store, clock=parts.clock, quiet=parts.config.gates.session_quiet
+                    source,
+                    ours,
+                    parts.ingest_store,
+                    clock=parts.clock,
+                    quiet=parts.config.gates.session_quiet,
+                    stop=stop,
                 )
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:

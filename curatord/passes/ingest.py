@@ -157,7 +157,13 @@ def scan(
 
 
 def ingest_paths(
-    source: Source, paths: Sequence[str], store: IngestWriter, *, clock: Clock, quiet: timedelta
+    source: Source,
+    paths: Sequence[str],
+    store: IngestWriter,
+    *,
+    clock: Clock,
+    quiet: timedelta,
+    stop: Callable[[], bool] = lambda: False,
 ) -> ScanReport:
     """
     Bring the store up to date for single files of *source*, as a change event named them, without listing the place.
@@ -165,7 +171,7 @@ def ingest_paths(
     Files that are not there any more are left to the next whole scan, which tells moved from gone.
     """
     began = clock.monotonic()
-    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=lambda: False)
+    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=stop)
     work.take_paths(paths)
     work.report.elapsed_s = clock.monotonic() - began
     return work.report
@@ -265,6 +271,9 @@ class _Ingest:
         """Read single files of the only source."""
         from_stat = self._sources[0].item_at
         for path in paths:
+            if self._stop():
+                self.report.stopped = True
+                break
             try:
                 item = from_stat(path)
             except FileNotFoundError:

@@ -10,7 +10,6 @@ seen by reading its database, which costs the watcher some of what is measured.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import statistics
@@ -181,9 +180,9 @@ def idle(world: World) -> Idle:
 def _spent(pid: int) -> tuple[float, int]:
     """Return the seconds of processor time and the wake-ups of all threads of a process until now."""
     seconds = wakeups = 0.0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        seconds += int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0]) / 1e9
-        for line in Path(f"/proc/{pid}/task/{task}/status").read_text().splitlines():
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        seconds += int((task / "schedstat").read_text().split()[0]) / 1e9
+        for line in (task / "status").read_text().splitlines():
             if line.startswith("voluntary_ctxt_switches:"):
                 wakeups += int(line.split()[1])
     return seconds, int(wakeups)
@@ -241,9 +240,8 @@ if __name__ == "__main__":
         there = World(Path(made))
         if "append" in wanted:
             seconds = appends(there)
-            print(
-                f"append p50 {statistics.median(seconds) * 1e3:.2f} ms, p95 {seconds[len(seconds) * 95 // 100] * 1e3:.2f} ms"
-            )
+            late = seconds[len(seconds) * 95 // 100]
+            print(f"append p50 {statistics.median(seconds) * 1e3:.2f} ms, p95 {late * 1e3:.2f} ms")
         if "burst" in wanted:
             print("burst: written in {:.1f} s, all in {:.1f} s later, {} too many".format(*burst(there)))
         if "idle" in wanted:
