@@ -6,10 +6,15 @@ takes them in turn and calls the application, which does one round and returns. 
 done, and one where an exception is caught: it is logged with its traceback, shown in `status`, and the next round
 goes on. Stop is looked at between actions, never inside one.
 
-The tick is the truth: it rescans every source and asks the gates whether a run is due. Watch events only bring a single
-path forward. APScheduler does nothing but tick; whether something is due is the gates' answer, from stored times, so a
-machine that slept for a month has exactly one run to catch up with (bugs B126). Ticks are at most a minute apart, and
-the clock is read anew at each, so a step of the clock or a suspend costs at most one of them (B127).
+The rescan is the truth: at a tick, every source is listed and compared. Watch events only bring a single path forward.
+Where all places are watched by events, and rescans have found nothing that no event had told, they come so seldom that
+they take a `RESCAN_SHARE` of one processor, at most `MAX_RESCAN_S` apart: over twenty thousand transcripts one costs
+half a second, and a daemon that did so every minute would be the busiest idle program of its machine.
+
+At each tick the gates are asked whether a run is due. APScheduler does nothing but tick; whether something is due is
+the gates' answer, from stored times, so a machine that slept for a month has exactly one run to catch up with (bugs
+B126). Ticks are at most a minute apart, and the clock is read anew at each, so a step of the clock or a suspend costs
+at most one of them (B127).
 
 What is told to the service manager's watchdog comes from the worker after each message, and from inside long work
 through the application's progress callback: a worker that hangs is not alive (B118, B129).
@@ -21,6 +26,7 @@ import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -41,8 +47,13 @@ from curatord.ports.clock import Clock
 __all__ = ["Daemon", "DaemonApp"]
 
 MAX_TICK_S = 60.0
-# A burst of events on many files is taken in one transaction; a single one is not made to wait.
-MAX_BATCH = 2000
+RESCAN_SHARE = 0.0003
+MAX_RESCAN_S = 1800.0
+PROVEN_AFTER = 3  # rescans in a row that found nothing untold, before they are trusted to come more seldom
+# All that waits is taken at once, so that a file which changed ten times meanwhile is read once; a single event is not
+# made to wait. Between two portions the watchdog is told, and a stop is looked at.
+MAX_WAITING = 100_000
+PORTION = 2000
 
 
 class DaemonApp(Protocol):
@@ -91,6 +102,15 @@ class DaemonApp(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Stop:
     signal: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scanned:
+    """The last whole rescan: when it began, by both clocks, and the processor time it took."""
+
+    at: datetime
+    monotonic: float
+    cost_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +162,9 @@ class Daemon:
         self._trouble: dict[str, _Trouble] = {}
         self._instance: DaemonInstance | None = None
         self._announced: set[str] = set()
+        self._scanned: _Scanned | None = None
+        self._proven = 0
+        self._published: dict[str, Any] = {}
 
     def run(self) -> int:
         """Work until a signal says stop, and return the exit code: 130 or 143."""
@@ -214,7 +237,7 @@ class Daemon:
                 rescan = True  # RESCAN, or a watch event on a folder
             else:
                 others.append(message)
-            if len(paths) >= MAX_BATCH:
+            if len(paths) >= MAX_WAITING:
                 break
             try:
                 message = self._inbox.get_nowait()
@@ -226,7 +249,12 @@ class Daemon:
             self._rescan()
         elif paths:
             self._announced |= paths
-            self._app.scan_paths(sorted(paths), stop=self._stopping.is_set)
+            ordered = sorted(paths)
+            for begin in range(0, len(ordered), PORTION):
+                self._app.scan_paths(ordered[begin : begin + PORTION], stop=self._stopping.is_set)
+                self._manager.alive()
+                if self._stopping.is_set():
+                    return
 
     def _round(self) -> None:
         if self._watcher is not None:
@@ -234,7 +262,8 @@ class Daemon:
             for state in self._states:
                 if state not in before:
                     self._log.info("watch.changed", path=state.path, how=state.how, reason=state.reason)
-        self._rescan()
+        if self._rescan_is_due():
+            self._rescan()
         if self._stopping.is_set():
             return
         summary = self._app.work_if_due(stop=self._stopping.is_set, alive=self._manager.alive)
@@ -243,12 +272,26 @@ class Daemon:
         self._publish("idle")
 
     def _rescan(self) -> None:
-        self._publish("scanning")
+        began_at, began, spent = self._clock.now(), self._clock.monotonic(), time.thread_time()
         changed = self._app.rescan(stop=self._stopping.is_set, alive=self._manager.alive)
+        untold = [path for path in changed if path not in self._announced]
         if self._watcher is not None:
-            self._watcher.unannounced(path for path in changed if path not in self._announced)
+            self._watcher.unannounced(untold)
         self._announced.clear()
+        self._proven = 0 if untold else self._proven + 1
+        self._scanned = _Scanned(at=began_at, monotonic=began, cost_s=time.thread_time() - spent)
         self._publish("idle")
+
+    def _rescan_is_due(self) -> bool:
+        """Return whether all sources are to be listed at this tick."""
+        last = self._scanned
+        watched = bool(self._states) and all(state.how == "events" for state in self._states)
+        if last is None or not watched or self._proven < PROVEN_AFTER:
+            return True
+        pause = max(min(last.cost_s / RESCAN_SHARE, MAX_RESCAN_S), self._app.rescan_every_s)
+        passed = max(self._clock.monotonic() - last.monotonic, (self._clock.now() - last.at).total_seconds())
+        # A tick comes a little early or late; a clock that was set back must not hold the rescan up.
+        return passed >= pause - 1.0 or self._clock.now() < last.at
 
     def _reload(self) -> None:
         self._manager.reloading()
@@ -340,13 +383,17 @@ class Daemon:
             "since": iso(self._since),
             "watching": self._watching(),
             "activity": activity,
+            "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
             "last_error": next((trouble.text for trouble in self._trouble.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }
+        if state == self._published:
+            return  # an idle daemon should not write a file a minute
         try:
             self._instance.publish(state)
+            self._published = state
         except OSError as error:
             # A full disk must not stop the watching; the next message tries again, and the error is in the log.
             self._log.warning("status.unwritten", error=str(error))

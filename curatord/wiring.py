@@ -294,9 +294,11 @@ class Parts:
             f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
         )
 
-    def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
+    def scan(
+        self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None, *, lazily: bool = False
+    ) -> ScanReport:
         """
-        Ingest all sources up to now.
+        Ingest all sources up to now; *lazily*: a scan that finds nothing new writes nothing.
 
         Raises:
             BusyError: Another scan is at work.
@@ -312,6 +314,7 @@ class Parts:
                 quiet=self.config.gates.session_quiet,
                 progress=progress,
                 stop=stop,
+                lazily=lazily,
             )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug

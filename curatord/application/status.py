@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.instance import running_daemon
@@ -14,8 +15,6 @@ from curatord.core.words import iso
 from curatord.errors import InputError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from curatord.adapters.store.overview import Spoken
     from curatord.core.values import SkillKey
     from curatord.passes.testimony import LibraryResolver
@@ -66,7 +65,7 @@ def status(parts: Parts) -> dict[str, Any]:
         "mode": config.mode.value,
         "counts": overview.skills(),
         "pending": overview.pending(),
-        "sources": _sources(parts),
+        "sources": _sources(parts, daemon.get("scanned_at")),
         "llm": _llm(parts, now),
         "most_used": most,
         "least_used": least,
@@ -111,13 +110,17 @@ def _report_path(parts: Parts, run_id: str) -> str | None:
     return str(path) if path.exists() else f"{path} (missing)"
 
 
-def _sources(parts: Parts) -> list[dict[str, Any]]:
+def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
+    """Return the sources; *by_daemon* is when the running daemon last scanned all of them, as it publishes it."""
+    seen = datetime.fromisoformat(by_daemon) if by_daemon else None
     states = parts.overview.sources()
     now = parts.clock.now()
     rows = []
     for placed in parts.placed_sources:
         state = states.get(placed.key)
         scanned = state.scanned_at if state is not None else None
+        if scanned is not None and seen is not None:
+            scanned = max(scanned, seen)
         rows.append(
             {
                 "host": placed.settings.host,
