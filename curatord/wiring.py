@@ -70,6 +70,8 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
 
 
 _WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+# What says nothing of how the disk looked when it was made.
+_LASTING = frozenset({"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader"})
 
 
 class Parts:
@@ -121,6 +123,17 @@ class Parts:
             )
         self._forget_made(but=("log",))
         self.config = config
+
+    def begin_round(self) -> None:
+        """
+        Forget what was made from how the disk looked: libraries, hosts and places may have come or gone since.
+
+        Database and readers of unchanged places stay, and nothing is looked at that nobody asks for.
+        """
+        stays = set(_LASTING)
+        if self.__dict__.get("placed_sources") == self._places():
+            stays |= {"placed_sources", "opened_sources", "unread_hosts"}
+        self._forget_made(but=stays)
 
     # -- state
 
@@ -263,6 +276,9 @@ class Parts:
     @cached_property
     def placed_sources(self) -> tuple[PlacedSource, ...]:
         """All places of all configured sources, each once."""
+        return self._places()
+
+    def _places(self) -> tuple[PlacedSource, ...]:
         from curatord.adapters.sources.places import places
         from curatord.core.affinity import PlacedSource
 

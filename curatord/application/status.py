@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from curatord.adapters.instance import running_daemon
+from curatord.adapters.instance import running_daemon, silence_of
 from curatord.application.gating import gate_facts
 from curatord.core.gates import Closed, due
 from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
@@ -15,7 +15,7 @@ from curatord.core.words import iso
 from curatord.errors import InputError
 
 if TYPE_CHECKING:
-    from curatord.adapters.store.overview import Spoken
+    from curatord.adapters.store.overview import LastRun, Spoken
     from curatord.core.values import SkillKey
     from curatord.passes.testimony import LibraryResolver
     from curatord.wiring import Parts
@@ -42,7 +42,8 @@ def status(parts: Parts) -> dict[str, Any]:
             "since": daemon.get("since"),
             "watching": daemon.get("watching"),
             "activity": daemon.get("activity"),
-            "last_error": daemon.get("last_error"),
+            "at": daemon.get("at"),
+            "last_error": silence_of(daemon, now) or daemon.get("last_error") or _failed_run(last),
             "watches": daemon.get("watches", []),
         },
         "runs": int(store.meta(RUN_COUNT) or 0),
@@ -103,6 +104,10 @@ def _fallback_used(parts: Parts, run_id: str) -> bool:
     except InputError:
         return False
     return bool((run.get("llm") or {}).get("fallback_used"))
+
+
+def _failed_run(last: LastRun | None) -> str | None:
+    return f"the last run failed: {last.summary}" if last is not None and last.outcome == "failed" else None
 
 
 def _report_path(parts: Parts, run_id: str) -> str | None:

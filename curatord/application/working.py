@@ -91,8 +91,12 @@ class Service:
         return self._parts.config.daemon.watch
 
     def watch_roots(self) -> Sequence[Path]:
-        """Return the folders and files whose changes matter: the transcripts."""
+        """Return the folders and files whose changes matter: the transcripts, where they are in this round."""
         return [Path(placed.path) for placed in self._parts.placed_sources]
+
+    def begin_round(self) -> None:
+        """Forget what was learnt of where things lie."""
+        self._parts.begin_round()
 
     def recover(self) -> None:
         """Bring every unfinished action and run to an end."""
