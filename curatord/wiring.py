@@ -28,6 +28,8 @@ from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
 __all__ = ["Parts", "open_app"]
@@ -292,13 +295,21 @@ class Parts:
     @cached_property
     def opened_sources(self) -> tuple[Source, ...]:
         """The readers of all places."""
-        from curatord.adapters.sources.registry import READERS, open_source
+        from curatord.adapters.sources.registry import open_source
 
-        return tuple(
-            open_source(placed.settings, placed.path)
-            for placed in self.placed_sources
-            if placed.settings.host in READERS
-        )
+        return tuple(open_source(placed.settings, placed.path) for placed in self._readable)
+
+    @property
+    def _readable(self) -> list[PlacedSource]:
+        from curatord.adapters.sources.registry import READERS
+
+        return [placed for placed in self.placed_sources if placed.settings.host in READERS]
+
+    def _reader_pool(self) -> AbstractContextManager[ReaderPool]:
+        """Begin one more process that reads; the pass itself reads too, so that two cores are busy."""
+        from curatord.adapters.sources.pool import reader_processes
+
+        return reader_processes([(placed.settings, placed.path) for placed in self._readable], count=1)
 
     @cached_property
     def unread_hosts(self) -> tuple[str, ...]:
@@ -331,6 +342,7 @@ class Parts:
                 progress=progress,
                 stop=stop,
                 lazily=lazily,
+                pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
