@@ -40,7 +40,7 @@ class FixedClock:
 
 
 class Scanner:
-    """A store in *folder*, scanned into from *sources*: pairs of a host and its place; by other processes too, with *workers*."""
+    """A store in *folder*, scanned into from *sources*: pairs of a host and its place; *workers* read too."""
 
     def __init__(
         self, folder: Path, *sources: tuple[HostName, Path], fields: dict[str, Any] | None = None, workers: int = 0
