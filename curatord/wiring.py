@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -66,6 +66,8 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
 
 
 _WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+# What says nothing of how the disk looked when it was made.
+_LASTING = frozenset({"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader"})
 
 
 class Parts:
@@ -117,6 +119,17 @@ class Parts:
             )
         self._forget_made(but=("log",))
         self.config = config
+
+    def begin_round(self) -> None:
+        """
+        Forget what was made from how the disk looked: libraries, hosts and places may have come or gone since.
+
+        Database and readers of unchanged places stay, and nothing is looked at that nobody asks for.
+        """
+        stays = set(_LASTING)
+        if self.__dict__.get("placed_sources") == self._places():
+            stays |= {"placed_sources", "opened_sources", "unread_hosts"}
+        self._forget_made(but=stays)
 
     # -- state
 
@@ -259,6 +272,9 @@ class Parts:
     @cached_property
     def placed_sources(self) -> tuple[PlacedSource, ...]:
         """All places of all configured sources, each once."""
+        return self._places()
+
+    def _places(self) -> tuple[PlacedSource, ...]:
         from curatord.adapters.sources.places import places
         from curatord.core.affinity import PlacedSource
 
@@ -410,25 +426,23 @@ class Parts:
     # -- changing
 
     @cached_property
-    def sites(self) -> dict[LibraryName, Site]:
-        """Where each library is, as far as it can be seen."""
-        from curatord.adapters.standing import site_of
+    def sites(self) -> Mapping[LibraryName, Site]:
+        """Where each library is, looked for when it is first asked for, and again while it cannot be seen."""
+        from curatord.adapters.standing import Sites
 
-        return {
-            LibraryName(settings.name): site_of(self.library_view(settings, library), settings)
-            for settings, library in self.libraries
-        }
+        return Sites(self.libraries)
 
     @cached_property
     def standings(self) -> LibraryStandings:
         """Tells what is true of skills on disk right now; asked by the writer before it touches anything."""
         from curatord.adapters.standing import LibraryStandings
 
+        settings = {LibraryName(one.name): one for one, _ in self.libraries}
         return LibraryStandings(
-            libraries={LibraryName(settings.name): library for settings, library in self.libraries},
-            settings={LibraryName(settings.name): settings for settings, _ in self.libraries},
+            libraries={LibraryName(one.name): library for one, library in self.libraries},
+            settings=settings,
             record_of=self.store.skill,
-            observed={LibraryName(settings.name): self.observed(settings) for settings, _ in self.libraries},
+            observed=lambda name: self.observed(settings[name]),
         )
 
     @cached_property
@@ -487,18 +501,28 @@ class Parts:
             clock=self.clock,
         )
 
-    def keep_house(self) -> list[str]:
-        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+    def keep_house(self, names: Sequence[LibraryName] | None = None) -> list[str]:
+        """
+        Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings.
+
+        Args:
+            names: The libraries that this run may change; of the others nothing is written. None: all.
+        """
         warnings = []
         for settings, _ in self.libraries:
-            if settings.host_curator != "pause":
+            name = LibraryName(settings.name)
+            if (
+                settings.host_curator != "pause"
+                or settings.manage == "none"
+                or (names is not None and name not in names)
+            ):
                 continue
-            site = self.sites[LibraryName(settings.name)]
             try:
+                site = self.sites[name]
                 with self.applier.mutator.hold(site):
                     if self.applier.mutator.pause_host(site):
                         self.log.info("host.curator_paused", library=settings.name)
-            except (InputError, BusyError) as error:
+            except (InputError, BusyError, OSError) as error:
                 warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
         with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
             self.applier.drop_blobs()
