@@ -445,25 +445,23 @@ class Parts:
     # -- changing
 
     @cached_property
-    def sites(self) -> dict[LibraryName, Site]:
-        """Where each library is, as far as it can be seen."""
-        from curatord.adapters.standing import site_of
+    def sites(self) -> Mapping[LibraryName, Site]:
+        """Where each library is, looked for when it is first asked for, and again while it cannot be seen."""
+        from curatord.adapters.standing import Sites
 
-        return {
-            LibraryName(settings.name): site_of(self.library_view(settings, library), settings)
-            for settings, library in self.libraries
-        }
+        return Sites(self.libraries)
 
     @cached_property
     def standings(self) -> LibraryStandings:
         """Tells what is true of skills on disk right now; asked by the writer before it touches anything."""
         from curatord.adapters.standing import LibraryStandings
 
+        settings = {LibraryName(one.name): one for one, _ in self.libraries}
         return LibraryStandings(
-            libraries={LibraryName(settings.name): library for settings, library in self.libraries},
-            settings={LibraryName(settings.name): settings for settings, _ in self.libraries},
+            libraries={LibraryName(one.name): library for one, library in self.libraries},
+            settings=settings,
             record_of=self.store.skill,
-            observed={LibraryName(settings.name): self.observed(settings) for settings, _ in self.libraries},
+            observed=lambda name: self.observed(settings[name]),
         )
 
     @cached_property
@@ -629,14 +627,24 @@ class Parts:
         result = umbrella.run(cases, now=now, run_id=run_id)
         return result, consultation.record() if consultation is not None else None
 
-    def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
-        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+    def keep_house(self, names: Sequence[LibraryName] | None = None) -> list[str]:
+        """
+        Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings.
+
+        Args:
+            names: The libraries that this run may change; of the others nothing is written. None: all.
+        """
         warnings = []
         for settings, _ in self.libraries:
-            if settings.host_curator != "pause" or settings.manage == "none" or settings.name not in names:
+            name = LibraryName(settings.name)
+            if (
+                settings.host_curator != "pause"
+                or settings.manage == "none"
+                or (names is not None and name not in names)
+            ):
                 continue
-            site = self.sites[LibraryName(settings.name)]
             try:
+                site = self.sites[name]
                 with self.applier.mutator.hold(site):
                     if self.applier.mutator.pause_host(site):
                         self.log.info("host.curator_paused", library=settings.name)
