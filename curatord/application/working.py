@@ -98,6 +98,7 @@ class Service:
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
         """Scan all sources and return the paths that had changed since they were last read."""
+        self._parts.renew_database()
         try:
             report = self._parts.scan(stop, lambda _done, _total: alive())
         except BusyError:
@@ -122,7 +123,8 @@ class Service:
         """Ask the gates, do a run where they are open, and return its summary."""
         order = RunOrder(trigger=Trigger.SCHEDULE, respect_gates=True)
         try:
-            record = self._parts.curation.run(order, stop=stop, alive=alive)
+            with self._parts.own_errors():
+                record = self._parts.curation.run(order, stop=stop, alive=alive)
         except BusyError:
             return None  # somebody runs one by hand; the next tick asks again
         return summary_of(record) if record.run_id else None

@@ -155,9 +155,11 @@ class CurationStore(Protocol):
         """Keep a small fact; None forgets it."""
         ...
 
-    def refill(self, known: KnownDecisions, *, now: datetime) -> int:
+    def refill(self, known: KnownDecisions, *, now: datetime, rebuilt_from: str | None = None) -> int:
         """
         Put decisions, rejections and archive origins into a database that lost them; return how many were missing.
+
+        That it was done, and from where a damaged predecessor's place *rebuilt_from*, is noted in the same transaction.
 
         Skills that a scan has found already get their decisions; the others get a record first seen *now*.
         """

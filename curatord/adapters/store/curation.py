@@ -12,6 +12,7 @@ from curatord.adapters.store.database import Database, from_ms, to_ms
 from curatord.core.cheap import dataclass, field, fields, replace
 from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
 from curatord.core.skill_record import SkillRecord
+from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM, REFILLED_AT
 from curatord.core.values import (
     ActionId,
     Fingerprint,
@@ -25,7 +26,7 @@ from curatord.core.values import (
     State,
     Trigger,
 )
-from curatord.errors import StateCorruptError, StateError
+from curatord.errors import StateCorruptError
 
 if TYPE_CHECKING:
     from curatord.core.journal import ArchiveItem, JournalEntry, RecordChange
@@ -429,10 +430,17 @@ class SqliteCurationStore:
             else:
                 db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
-    def refill(self, known: KnownDecisions, *, now: datetime) -> int:
+    def refill(self, known: KnownDecisions, *, now: datetime, rebuilt_from: str | None = None) -> int:
         """See `CurationStore.refill`."""
         count = 0
         with self._writing() as db:
+            for name, value in (
+                (REFILLED_AT, now.isoformat()),
+                (PAUSED_SINCE, known.paused_since),
+                (REBUILT_FROM, rebuilt_from),
+            ):
+                if value is not None:
+                    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (name, value))
             for key, decision in sorted(known.skills.items()):
                 row = db.execute(f"{_SELECT_SKILLS} WHERE library = ? AND rel = ?", (key.library, key.rel)).fetchone()
                 have = (
@@ -466,7 +474,7 @@ class SqliteCurationStore:
         try:
             yield self.database.connection
         except sqlite3.Error as error:
-            raise self._broken(error) from error
+            raise self.database.failure(error) from error
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -476,17 +484,7 @@ class SqliteCurationStore:
                 self.hook("commit")
             self.hook("commit.done")
         except sqlite3.Error as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: sqlite3.Error) -> StateError:
-        if isinstance(error, sqlite3.OperationalError):
-            return StateError(
-                f"the database {self.database.path} cannot be used: {error}",
-                hint="look at the free space and the permissions of the state folder",
-            )
-        return StateCorruptError(
-            f"the database {self.database.path} is damaged: {error}", hint="start again: it is set aside and rebuilt"
-        )
+            raise self.database.failure(error) from error
 
 
 _SELECT_SKILLS = f"SELECT library, rel, {', '.join(_FIELDS)} FROM skills"  # noqa: S608  # field names of our own class

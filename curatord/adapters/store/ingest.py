@@ -464,6 +464,8 @@ class IngestStore:
                 f"cannot write what was read into {self._database.path}: {failed}",
                 hint="look at its permissions and the free space; what was committed stays, the next scan goes on",
             ) from failed
+        except sqlite3.DatabaseError as failed:
+            raise self._database.failure(failed) from failed
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
 
