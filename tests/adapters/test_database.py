@@ -127,11 +127,12 @@ def test_setting_aside_waits_for_the_work_lock(tmp_path: Path) -> None:
 def test_a_cut_while_setting_aside_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
 ) -> None:
-    """Wherever a kill falls between the renames, the next opening gets a new database and knows where the old one is."""
+    """Wherever a kill falls between the renames, the next opening begins anew and knows where the old file is."""
     path = filled(tmp_path)
     path.write_bytes(b"no database" * 1000)
     path.with_name(path.name + "-wal").write_bytes(b"left")
-    real, done = Path.rename, []
+    real = Path.rename
+    done: list[Path] = []
 
     def rename(self: Path, target: Path) -> Path:
         if len(done) == cut:
