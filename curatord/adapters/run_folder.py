@@ -106,6 +106,11 @@ class RunFolders:
             return []
         return sorted((RunId(name) for name in names if _ID.fullmatch(name)), key=_order)
 
+    def discard(self, run_id: RunId) -> None:
+        """Remove the folder of a run that could not even begin; where that fails, it stays and claims nothing."""
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.path(run_id))
+
     def prune(self, keep: int, *, spare: Iterable[RunId] = ()) -> list[RunId]:
         """Remove the oldest folders beyond *keep*, but none in *spare*, and return their ids."""
         spared = set(spare)

@@ -24,7 +24,10 @@ def run(parts: Parts, *, dry_run: bool, respect_gates: bool, llm: bool, library:
     if library is not None and all(settings.name != library for settings in parts.config.libraries):
         names = ", ".join(settings.name for settings in parts.config.libraries) or "none"
         raise UsageError(f"there is no library {library!r}", hint=f"configured are: {names}")
-    recover(parts)
+    if dry_run:
+        parts.database  # noqa: B018 - opened for writing before anything is made from it; nothing else is mended
+    else:
+        recover(parts)
     order = RunOrder(
         trigger=Trigger.MANUAL,
         dry_run=dry_run,

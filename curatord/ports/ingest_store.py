@@ -46,7 +46,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row."""
+    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
 
     file_id: int
     path: str
@@ -57,6 +57,7 @@ class Details:
     watermark: Watermark
     state: bytes
     waiting: bool
+    kin: tuple[int, ...]
     grown_ms: int | None
     gone: bool
     failures: int
@@ -75,9 +76,9 @@ class Reading:
     One slice of one item on its way into the store.
 
     *file_id* None: a file never seen before, else *held* is what was counted of it when the reading began: where that
-    is not what the store holds, somebody else was quicker, and nothing may be added a second time. *anchors* are
-    salted; *guarded* are the files under whose keys it was read. *grown*: it was seen to grow since an earlier scan.
-    *restarted* is the reason where it was read anew.
+    is not what the store holds, somebody else was quicker, and nothing may be added a second time. *anchors* and
+    *probes* (looked up only) are salted; *guarded* are the files under whose keys it was read. *grown*: it was seen to
+    grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int
@@ -86,6 +87,7 @@ class Reading:
     held: Watermark | None = None
     slice: Slice
     anchors: Sequence[int]
+    probes: Sequence[int] = ()
     guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
@@ -266,7 +268,7 @@ class IngestWriter(Protocol):
         ...
 
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
-        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
+        """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         ...
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:

@@ -90,9 +90,10 @@ class World:
         return Application(self.parts)
 
     def run(self, **order: Any) -> dict[str, Any]:
-        """Do a run by hand."""
+        """Do a run by hand. It must not fail: nothing changed is no good answer of a run that died."""
         asked = {"dry_run": False, "respect_gates": False, "llm": True, "library": None, **order}
         value: dict[str, Any] = self.app.run(**asked)
+        assert "failed" != value["outcome"], value["error"]
         return value
 
     def tick(self) -> str | None:

@@ -7,8 +7,12 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from curatord.adapters.sources import line_hosts
+from curatord.adapters.sources.dsh_frames import DshSource
 from curatord.adapters.sources.hermes_db import HermesSource
 from curatord.adapters.sources.json_lines import JsonLinesSource
+from curatord.adapters.sources.openclaw_db import OpenClawSource
+from curatord.adapters.sources.opencode_db import OpenCodeSource
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.claude_code import ClaudeCodeParser
 from curatord.core.transcript.jsonl import JsonlParser
@@ -77,6 +81,15 @@ def _jsonl_parser(described: Fields, path: str, start: Start) -> LineParser:
 
 READERS: dict[HostName, Reader] = {
     "claude-code": _claude_code,
+    "codex": line_hosts.codex,
+    "pi": line_hosts.pi,
+    "dsh": lambda path, fields: DshSource(path),
+    "openclaw": lambda path, fields: OpenClawSource(path),
+    "opencode": lambda path, fields: OpenCodeSource(path),
+    "gemini-cli": line_hosts.gemini_cli,
+    "qwen-code": line_hosts.qwen_code,
+    "copilot-cli": line_hosts.copilot_cli,
+    "cursor": line_hosts.cursor,
     "hermes": lambda path, fields: HermesSource(path),
     "jsonl": _jsonl,
 }
