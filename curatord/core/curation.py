@@ -25,7 +25,11 @@ ProposalStatus = Literal["pending", "approved", "rejected", "superseded"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One run as `curatord runs` lists it; a live one has no end and the outcome `running`."""
+    """
+    One run as `curatord runs` lists it; a live one has no end and the outcome `running`.
+
+    *whole*: it was about all libraries. One of a single library says nothing of when the others were last looked after.
+    """
 
     run_id: RunId
     trigger: Trigger
@@ -36,6 +40,7 @@ class RunRow:
     finished_at: datetime | None = None
     duration_s: float | None = None
     summary: str = ""
+    whole: bool = True
 
     def __post_init__(self) -> None:
         require_aware("started_at", self.started_at)

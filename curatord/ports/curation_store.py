@@ -112,7 +112,10 @@ class CurationStore(Protocol):
         ...
 
     def last_finished(self) -> RunRow | None:
-        """Return the newest whole run that came to its end: no dry run, no distil batch, not failed or interrupted."""
+        """
+        Return the newest whole run that came to its end: of all libraries, no dry run, no distil batch, and neither
+        failed nor interrupted.
+        """
         ...
 
     # -- proposals

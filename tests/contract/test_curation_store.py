@@ -187,20 +187,21 @@ def run(run_id: str, outcome: Outcome, *, trigger: Trigger = Trigger.SCHEDULE, d
 
 
 def test_runs(store: CurationStore) -> None:
-    """The last finished whole run is no dry run, no distil batch, and neither failed nor was killed."""
+    """The last finished whole run is of all libraries, no dry run, no distil batch, neither failed nor killed."""
     rows = [
         run("20260301-000000", Outcome.OK),
         run("20260302-000000", Outcome.OK, dry=True),
         run("20260303-000000", Outcome.OK, trigger=Trigger.DISTIL),
         run("20260304-000000", Outcome.FAILED),
         run("20260305-000000", Outcome.RUNNING),
+        replace(run("20260306-000000", Outcome.OK), whole=False),
     ]
     assert store.last_finished() is None
     for row in rows:
         store.put_run(row)
 
     assert rows[::-1] == list(store.runs())
-    assert rows[:2:-1] == list(store.runs(limit=2))
+    assert rows[:-3:-1] == list(store.runs(limit=2))
     assert rows[0] == store.last_finished()
     assert ("20260305-000000",) == store.interrupt_runs(NOW)
     assert () == store.interrupt_runs(NOW)

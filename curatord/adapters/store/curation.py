@@ -274,13 +274,13 @@ class SqliteCurationStore:
         with self._writing() as db:
             db.execute(
                 "INSERT INTO runs"
-                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, seq)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs))"
+                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, whole, seq)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs))"
                 " ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome,"
                 " finished_at = excluded.finished_at, duration_s = excluded.duration_s, summary = excluded.summary",
                 (
                     run.run_id, run.trigger, run.dry_run, run.mode, run.outcome, to_ms(run.started_at),
-                    to_ms(run.finished_at), run.duration_s, run.summary,
+                    to_ms(run.finished_at), run.duration_s, run.summary, run.whole,
                 ),
             )  # fmt: skip
 
@@ -315,8 +315,9 @@ class SqliteCurationStore:
                 finished_at=from_ms(finished_at),
                 duration_s=duration_s,
                 summary=summary,
+                whole=bool(whole),
             )
-            for run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary in rows
+            for run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, whole in rows
         )
 
     def interrupt_runs(self, now: datetime) -> tuple[RunId, ...]:
@@ -333,7 +334,10 @@ class SqliteCurationStore:
     def last_finished(self) -> RunRow | None:
         """See `CurationStore.last_finished`."""
         found = self._runs(
-            "WHERE dry_run = 0 AND trigger <> 'distil' AND outcome NOT IN ('running', 'failed', 'interrupted')", (), 1
+            "WHERE whole AND dry_run = 0 AND trigger <> 'distil'"
+            " AND outcome NOT IN ('running', 'failed', 'interrupted')",
+            (),
+            1,
         )
         return found[0] if found else None
 
@@ -490,7 +494,9 @@ class SqliteCurationStore:
 _SELECT_SKILLS = f"SELECT library, rel, {', '.join(_FIELDS)} FROM skills"  # noqa: S608  # field names of our own class
 _SELECT_ACTIONS = "SELECT seq, status, undone_by, entry FROM actions"
 _SELECT_ARCHIVE = "SELECT library, rel, path, at, reason, action_id, absorbed_into, fingerprint FROM archive"
-_SELECT_RUNS = "SELECT run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary FROM runs"
+_SELECT_RUNS = (
+    "SELECT run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, whole FROM runs"
+)
 _SELECT_PROPOSALS = (
     "SELECT id, kind, library, targets, summary, reason, created_at, run_id, diff, actions, status,"
     " decided_at, decided_reason FROM proposals"
