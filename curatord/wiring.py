@@ -291,7 +291,7 @@ class Parts:
         """What is remembered of skills."""
         from curatord.passes.remembering import SkillMemory
 
-        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id)
+        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id, lock=self.work)
 
     # -- transcripts
 
@@ -486,6 +486,14 @@ class Parts:
             sites=self.sites,
             new_id=new_action_id,
         )
+
+    @contextlib.contextmanager
+    def work(self) -> Iterator[None]:
+        """Hold the work lock."""
+        from curatord.adapters.lock import work_lock
+
+        with work_lock(self.make_state_dir()):
+            yield
 
     @contextlib.contextmanager
     def one_run(self) -> Iterator[None]:
