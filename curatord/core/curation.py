@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from curatord.core.journal import JournalEntry
     from curatord.core.plan import Action
 
-__all__ = ["ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of", "proposal_id"]
+__all__ = ["ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of"]
 
 ProposalStatus = Literal["pending", "approved", "rejected", "superseded"]
 
@@ -90,14 +90,6 @@ class Proposal:
     def __post_init__(self) -> None:
         require_aware("created_at", self.created_at)
         require_aware("decided_at", self.decided_at)
-
-
-def proposal_id(library: LibraryName, kind: str, targets: Iterable[SkillKey], content: str) -> str:
-    """Return the id, 12 hex digits, of a proposal by what it would do; the order of *targets* does not matter."""
-    import hashlib
-
-    told = "\0".join((library, kind, *sorted(map(str, targets)), content))
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def content_of(actions: Iterable[Action]) -> str:

@@ -122,8 +122,9 @@ class CurationStore(Protocol):
 
     def propose(self, proposal: Proposal) -> str:
         """
-        Keep a proposal, and return `new`, `pending` (known and waiting), `approved` or `rejected` (decided before).
+        Keep a proposal, and return `new`, `pending` (known and waiting) or `rejected` (decided before).
 
+        One that was approved or superseded and is wanted again waits anew; what was rejected stays rejected.
         Pending ones of the same library, kind and targets with another content are superseded.
         """
         ...
@@ -136,8 +137,12 @@ class CurationStore(Protocol):
         """Return proposals, oldest first; *status* None: all."""
         ...
 
-    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
-        """Mark a proposal `approved`, `rejected` or `superseded`."""
+    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> bool:
+        """
+        Mark a proposal that waits `approved`, `rejected` or `superseded`, or say more of one that is so already.
+
+        False, and nothing is changed: it was decided otherwise meanwhile. A rejection of what is not known is kept.
+        """
         ...
 
     def reject_id(self, rejection: Rejection) -> None:

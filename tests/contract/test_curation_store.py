@@ -260,7 +260,28 @@ def test_an_approved_proposal_is_marked_with_its_action(store: CurationStore) ->
     found = store.proposal("aaa")
     assert found is not None
     assert "approved" == found.status
-    assert "approved" == store.propose(proposal("aaa"))
+
+
+def test_what_was_approved_once_is_asked_again_when_it_is_due_again(store: CurationStore) -> None:
+    """It was restored since, so that it is due anew with the same content is a new question."""
+    store.propose(proposal("aaa"))
+    store.decide("aaa", "approved", now=NOW)
+
+    assert "new" == store.propose(proposal("aaa"))
+    assert ["aaa"] == [p.id for p in store.proposals()]
+
+
+def test_a_decision_is_not_overwritten_by_a_later_one(store: CurationStore) -> None:
+    """Whoever comes second is told, and nothing changes."""
+    store.propose(proposal("aaa"))
+
+    assert store.decide("aaa", "approved", now=NOW)
+    assert not store.decide("aaa", "rejected", now=NOW, reason="no")
+    assert store.decide("aaa", "approved", now=NOW, reason="in part")
+    found = store.proposal("aaa")
+    assert found is not None
+    assert ("approved", "in part") == (found.status, found.decided_reason)
+    assert {} == store.rejections()
 
 
 def test_small_facts(store: CurationStore) -> None:

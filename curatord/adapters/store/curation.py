@@ -351,7 +351,8 @@ class SqliteCurationStore:
             if db.execute("SELECT 1 FROM rejections WHERE id = ?", (proposal.id,)).fetchone():
                 return "rejected"
             known = db.execute("SELECT status FROM proposals WHERE id = ?", (proposal.id,)).fetchone()
-            if known is not None and known[0] != "superseded":
+            # An approved one that is due again, after it was restored or undone, is a new question.
+            if known is not None and known[0] in ("pending", "rejected"):
                 return str(known[0])
             db.execute(
                 "UPDATE proposals SET status = 'superseded', decided_at = ?, decided_reason = ?"
@@ -393,17 +394,21 @@ class SqliteCurationStore:
             ).fetchall()
         return tuple(map(_proposal, rows))
 
-    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
+    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> bool:
         """See `CurationStore.decide`."""
         from curatord.ports.decisions import Rejection
 
         with self._writing() as db:
+            known = db.execute("SELECT status FROM proposals WHERE id = ?", (proposal_id,)).fetchone()
+            if known is not None and known[0] not in ("pending", status):
+                return False
             db.execute(
                 "UPDATE proposals SET status = ?, decided_at = ?, decided_reason = ? WHERE id = ?",
                 (status, to_ms(now), reason, proposal_id),
             )
             if status == "rejected":
                 _reject(db, Rejection(id=proposal_id, at=now, reason=reason))
+        return True
 
     def reject_id(self, rejection: Rejection) -> None:
         """See `CurationStore.reject_id`."""
