@@ -192,6 +192,20 @@ def test_10_a_hand_edit_gets_proposals_only(world: World) -> None:
     assert [] == world.app.pending()
 
 
+def test_9_a_pin_that_the_host_cannot_be_told_is_refused(world: World) -> None:
+    """With a corrupt .usage.json a pin is skipped with its reason (exit code 3), and recorded nowhere."""
+    world.run()
+    (world.hermes / "skills" / ".usage.json").write_text("{ this is no JSON", encoding="utf-8")
+
+    changes = world.app.pin(["nginx-reload"])
+
+    assert [] == changes["done"]
+    assert ["unreadable"] == [row["code"] for row in changes["skipped"]]
+    assert ".usage.json" in changes["skipped"][0]["reason"]
+    record = next(r for key, r in world.parts.store.skills().items() if key.name == "nginx-reload")
+    assert not record.pinned
+
+
 def test_10_approving_what_was_edited_since_is_refused(tmp_path: Path) -> None:
     """A proposal holds the content it was decided on."""
     world = World(tmp_path / "demo", settings={"CURATORD_MODE": "review"})
