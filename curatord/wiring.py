@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +22,7 @@ from curatord.adapters.store.database import FILE_NAME, Database, open_database,
 from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
-from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM
+from curatord.core.small_facts import REFILLED_AT
 from curatord.core.values import ActionId, LibraryName, RunId
 from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError
 from curatord.logs import Log, set_up
@@ -67,7 +68,8 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
 
     parts = Parts(loaded.config, surroundings)
     try:
-        yield Application(parts)
+        with parts.own_errors():
+            yield Application(parts)
     finally:
         parts.close()
 
@@ -187,9 +189,33 @@ class Parts:
             state_dir = self.make_state_dir()
             self._database = open_database(state_dir, now=self.clock.now())
             self._forget_made(but=_WITHOUT_DATABASE)
-            if self._database.rebuilt_from is not None or self._database.is_new:
+            try:
                 self._refill()
+            except BaseException:
+                # Nothing may go on with a database that lacks what people decided.
+                self.close()
+                self._forget_made(but=_WITHOUT_DATABASE)
+                raise
         return self._database
+
+    def renew_database(self) -> None:
+        """Open the database anew where another process has replaced it, or somebody has found it damaged."""
+        if self._database is not None and not self._database.is_current():
+            self.log.warning("state.reopened", path=str(self._database.path))
+            self.close()
+            self._forget_made(but=_WITHOUT_DATABASE)
+
+    @contextlib.contextmanager
+    def own_errors(self) -> Iterator[None]:
+        """Make the database's errors ours (`StateError`), wherever it is asked; it is marked where it is damaged."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            from curatord.adapters.store.damage import is_damage
+
+            if self._database is None or not (isinstance(error, sqlite3.OperationalError) or is_damage(error)):
+                raise
+            raise self._database.failure(error) from error
 
     @property
     def looking_database(self) -> Database:
@@ -215,15 +241,24 @@ class Parts:
                 del self.__dict__[name]
 
     def _refill(self) -> None:
-        """Give a new database what people had decided before (promise: decisions survive a lost database)."""
-        known = self.decisions.load()
-        restored = self.store.refill(known, now=self.clock.now())
-        if known.paused_since is not None:
-            self.store.set_meta(PAUSED_SINCE, known.paused_since)
-        rebuilt_from = self._database.rebuilt_from if self._database else None
-        if rebuilt_from is not None:
-            self.log.warning("state.rebuilt", damaged=str(rebuilt_from), decisions_restored=restored)
-            self.store.set_meta(REBUILT_FROM, f"{rebuilt_from}")
+        """
+        Give a database that never got it what people had decided before (promise: decisions survive a lost database).
+
+        That it has them is a row in it, written with them: a kill or an error in between leaves it to the next start.
+        """
+        database = self._database
+        assert database is not None, "it was opened just now"
+        if self.store.meta(REFILLED_AT) is None:
+            from curatord.adapters.lock import work_lock
+
+            with work_lock(self.state_dir):
+                if self.store.meta(REFILLED_AT) is None:
+                    rebuilt_from = str(database.rebuilt_from) if database.rebuilt_from is not None else None
+                    known = self.decisions.load()
+                    restored = self.store.refill(known, now=self.clock.now(), rebuilt_from=rebuilt_from)
+                    if rebuilt_from is not None:
+                        self.log.warning("state.rebuilt", damaged=rebuilt_from, decisions_restored=restored)
+        database.mended()
 
     @cached_property
     def store(self) -> SqliteCurationStore:
@@ -272,7 +307,7 @@ class Parts:
         """What is remembered of skills."""
         from curatord.passes.remembering import SkillMemory
 
-        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id)
+        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id, lock=self.work)
 
     # -- transcripts
 
@@ -333,7 +368,7 @@ class Parts:
         from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        with scan_lock(self.make_state_dir()):
+        with scan_lock(self.make_state_dir()), self.own_errors():
             report = scan(
                 self.opened_sources,
                 self.ingest_store,
@@ -480,6 +515,14 @@ class Parts:
             sites=self.sites,
             new_id=new_action_id,
         )
+
+    @contextlib.contextmanager
+    def work(self) -> Iterator[None]:
+        """Hold the work lock."""
+        from curatord.adapters.lock import work_lock
+
+        with work_lock(self.make_state_dir()):
+            yield
 
     @contextlib.contextmanager
     def one_run(self) -> Iterator[None]:

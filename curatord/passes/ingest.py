@@ -32,7 +32,7 @@ from typing import Any
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.ids import Guard, anchors_of, content_key, probes_of
-from curatord.core.watermark import Facts, Restart, resume
+from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
 from curatord.ports.ingest_store import Details, IngestWriter, Known, Reading
@@ -186,6 +186,7 @@ class _Job:
     item: Item
     file_id: int | None
     details: Details | None = None
+    held: Watermark | None = None
     start: Start = field(default_factory=Start)
     restarted: str | None = None
     guarded: frozenset[int] = frozenset()
@@ -288,7 +289,7 @@ class _Ingest:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self._note("problem", path, f"cannot be looked at: {error.strerror}")
+                self._note("problem", _printable(path), f"cannot be looked at: {error.strerror}")
                 continue
             if item is None:
                 continue
@@ -520,6 +521,7 @@ class _Ingest:
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
         job.details = details
         job.file_id = details.file_id if details is not None else None
+        job.held = details.watermark if details is not None else None
         job.start = self._start(item, details, offset=offset, guard=guard, before=before)
         return True
 
@@ -630,6 +632,7 @@ class _Ingest:
             source_id=self._ids[job.source],
             item=job.item,
             file_id=job.file_id,
+            held=job.held,
             slice=done,
             guarded=job.guarded,
             anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
@@ -641,6 +644,7 @@ class _Ingest:
     def _written(self, job: _Job, done: Slice, file_id: int) -> None:
         """Account for a slice that is durable, and make the job go on from it."""
         job.file_id = file_id
+        job.held = Watermark(offset=done.offset, head=done.marks.head, tail=done.marks.tail)
         job.restarted = None
         start = job.start
         job.start = Start(
@@ -698,6 +702,11 @@ class _Ingest:
     def _note(self, kind: str, path: str, text: str) -> None:
         if len(self.report.notes) < MAX_NOTES:
             self.report.notes.append(Note(kind=kind, path=path, text=text))
+
+
+def _printable(path: str) -> str:
+    """Return *path* with what is no UTF-8 in it shown as bytes, so that it can be stored and printed."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _same_inode(details: Details, item: Item) -> bool:

@@ -75,14 +75,16 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* and *probes* (looked up only) are salted; *guarded* are the
-    files under whose keys it was read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason
-    where it was read anew.
+    *file_id* None: a file never seen before, else *held* is what was counted of it when the reading began: where that
+    is not what the store holds, somebody else was quicker, and nothing may be added a second time. *anchors* and
+    *probes* (looked up only) are salted; *guarded* are the files under whose keys it was read. *grown*: it was seen to
+    grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int
     item: Item
     file_id: int | None
+    held: Watermark | None = None
     slice: Slice
     anchors: Sequence[int]
     probes: Sequence[int] = ()

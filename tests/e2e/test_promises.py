@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -191,6 +192,20 @@ def test_10_a_hand_edit_gets_proposals_only(world: World) -> None:
     assert [] == world.app.pending()
 
 
+def test_9_a_pin_that_the_host_cannot_be_told_is_refused(world: World) -> None:
+    """With a corrupt .usage.json a pin is skipped with its reason (exit code 3), and recorded nowhere."""
+    world.run()
+    (world.hermes / "skills" / ".usage.json").write_text("{ this is no JSON", encoding="utf-8")
+
+    changes = world.app.pin(["nginx-reload"])
+
+    assert [] == changes["done"]
+    assert ["unreadable"] == [row["code"] for row in changes["skipped"]]
+    assert ".usage.json" in changes["skipped"][0]["reason"]
+    record = next(r for key, r in world.parts.store.skills().items() if key.name == "nginx-reload")
+    assert not record.pinned
+
+
 def test_10_approving_what_was_edited_since_is_refused(tmp_path: Path) -> None:
     """A proposal holds the content it was decided on."""
     world = World(tmp_path / "demo", settings={"CURATORD_MODE": "review"})
@@ -267,6 +282,39 @@ def test_only_so_many_runs_are_kept(tmp_path: Path) -> None:
     assert 2 == len(list((world.state / "runs").iterdir()))
     assert 4 == world.app.status()["runs"]
     assert 2 == len(world.app.undo(first["run_id"])["done"])
+
+
+def test_dry_runs_do_not_make_the_last_whole_run_forgotten(tmp_path: Path) -> None:
+    """However often somebody asks what would happen, the interval is still counted from what did happen."""
+    world = World(tmp_path / "demo", settings={"CURATORD_REPORTS__KEEP": "2"})
+    whole = world.run()
+    for _ in range(4):
+        world.clock.at += timedelta(minutes=1)
+        world.run(dry_run=True)
+    last = world.parts.store.last_finished()
+
+    assert last is not None
+    assert whole["run_id"] == last.run_id
+    assert 3 == len(list((world.state / "runs").iterdir()))
+
+
+def test_a_run_whose_elders_cannot_be_removed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retention that fails is a warning of a run that did its work."""
+    world = World(tmp_path / "demo", settings={"CURATORD_REPORTS__KEEP": "1"})
+    first = world.run()
+    world.clock.at += timedelta(minutes=1)
+    world.run()
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    world.clock.at += timedelta(minutes=1)
+    record = world.run()
+
+    assert first["run_id"] not in [row["run_id"] for row in world.app.runs()]
+    assert any("cannot be removed" in warning for warning in record["warnings"])
+    assert any("cannot be removed" in w for w in world.run_files(record["run_id"])[0]["warnings"])
 
 
 def test_the_hosts_own_curator_is_paused_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from curatord.errors import StateError
+from curatord.core.cheap import replace
+from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
 from curatord.ports.ingest_store import Reading
 from tests.claude_log import BODY, START, Log, touch
@@ -831,3 +832,62 @@ def test_rows_survive_a_reader_while_writing(world: World) -> None:
     assert other.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
     other.close()
     assert len(world.rows()) == 2
+
+
+def test_a_scan_that_was_overtaken_adds_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even without the scans' lock, a stretch that another process counted meanwhile is not counted again."""
+    log = a_log()
+    log.write(world.projects)
+    world.scan()
+    log.said("more")
+    path = log.write(world.projects)
+    other = World(world.root)
+    write = world.store.write
+
+    def overtaken(readings: Sequence[Reading], *, now_ms: int) -> Any:
+        other.scan()
+        return write(readings, now_ms=now_ms)
+
+    monkeypatch.setattr(world.store, "write", overtaken)
+    with pytest.raises(BusyError, match=path.name):
+        world.scan()
+    monkeypatch.undo()
+    world.scan()
+    other.database.close()
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+
+
+def test_a_new_file_counted_by_another_scan_is_not_counted_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that neither knew has one row, from whoever was quicker; also where its records have no anchors."""
+    a_log().write(world.projects)
+    other = World(world.root)
+    write = world.store.write
+
+    def overtaken(readings: Sequence[Reading], *, now_ms: int) -> Any:
+        other.scan()
+        return write([replace(reading, anchors=()) for reading in readings], now_ms=now_ms)
+
+    monkeypatch.setattr(world.store, "write", overtaken)
+    with pytest.raises(BusyError):
+        world.scan()
+    other.database.close()
+
+    assert world.rows() == {"s-1": A_LOG}
+
+
+def test_a_name_that_is_not_utf_8_stops_no_other(world: World) -> None:
+    """Such a file is noted as a problem, by a printable name, in a scan and when an event names it."""
+    a_log().write(world.projects)
+    odd = os.fsencode(world.projects / "-home-dev-app") + b"/caf\xe9.jsonl"
+    Path(os.fsdecode(odd)).parent.mkdir(exist_ok=True)
+    Path(os.fsdecode(odd)).write_bytes(b'{"type":"user"}\n')
+
+    scanned = world.scan()
+    touched = world.touch(Path(os.fsdecode(odd)))
+
+    assert world.rows() == {"s-1": A_LOG}
+    for report in (scanned, touched):
+        (told,) = [note for note in report.notes if note.kind == "problem"]
+        assert "caf\\xe9.jsonl" in told.path + told.text
+        (told.path + told.text).encode()
