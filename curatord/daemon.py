@@ -7,10 +7,15 @@ done, and one where an exception is caught: it is logged with its traceback, sho
 goes on. Stop is looked at between actions, never inside one.
 
 The tick is the truth: it rescans every source where that is due, and asks the gates whether a run is. Watch events only
-bring a single path forward. APScheduler does nothing but tick; whether something is due is the gates' answer, from
-stored times, so a machine that slept for a month has exactly one run to catch up with (bugs B126). Ticks are a minute
-apart at most, and the clocks are read anew at each, so a step of the clock or a suspend costs at most one (B127).
-What was known of the disk's places is forgotten at each tick: a library that was away may be back.
+bring a single path forward. Where all places are watched by events, and rescans have found nothing that no event had
+told, they come so seldom that they take a `RESCAN_SHARE` of one processor, at most `MAX_RESCAN_S` apart: over twenty
+thousand transcripts one costs half a second, and a daemon that did so every minute would be the busiest idle program of
+its machine.
+
+APScheduler does nothing but tick; whether something is due is the gates' answer, from stored times, so a machine that
+slept for a month has exactly one run to catch up with (bugs B126). Ticks are a minute apart at most, and the clocks are
+read anew at each, so a step of the clock or a suspend costs at most one (B127). What was known of the disk's places is
+forgotten at each tick: a library that was away may be back.
 
 A sign of life comes from the worker alone: after each message, and whenever work asks whether to stop, which it does
 between actions, stretches of transcripts and model calls. It goes to the service manager's watchdog, and as `at` into
@@ -27,8 +32,9 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, Protocol
@@ -47,13 +53,19 @@ from curatord.ports.clock import Clock
 __all__ = ["Daemon", "DaemonApp"]
 
 MAX_TICK_S = 60.0
+RESCAN_SHARE = 0.0003
+MAX_RESCAN_S = 1800.0
+PROVEN_AFTER = 3  # rescans in a row that found nothing untold, before they are trusted to come more seldom
 MIN_TICK_S = 0.05
 SPEAK_EVERY_S = 1.0  # to the service manager, from inside work that asks often
 PUBLISH_EVERY_S = 10.0  # the same for `status`
+RENEW_EVERY = timedelta(minutes=5)  # what `status` reads, where nothing but the time is new in it
 # Folders that come and go ask for a rescan each; beyond one in so many seconds they wait for the next tick.
 HINTED_RESCAN_EVERY_S = 5.0
-# A burst of events on many files is taken in one transaction; a single one is not made to wait.
-MAX_BATCH = 2000
+# All that waits is taken at once, so that a file which changed ten times meanwhile is read once; a single event is not
+# made to wait. Between two portions a stop is looked at.
+MAX_WAITING = 100_000
+PORTION = 2000
 
 
 class DaemonApp(Protocol):
@@ -108,6 +120,15 @@ class _Stop:
     signal: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scanned:
+    """The last whole rescan: when it began, by both clocks, and the processor time it took."""
+
+    at: datetime
+    monotonic: float
+    cost_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class _Trouble:
     """What went wrong last at one kind of message, and how often in a row."""
@@ -158,7 +179,6 @@ class Daemon:
         self._tick_s = 0.0
         self._scheduler: BackgroundScheduler | None = None
         self._unrecovered = True
-        self._rescanned: tuple[float, datetime] | None = None  # monotonic and by the wall, when the last one began
         self._rescan_wanted = False
         self._spoke = self._published = float("-inf")  # monotonic
         self._activity = "starting"
@@ -168,6 +188,10 @@ class Daemon:
         self._trouble: dict[str, _Trouble] = {}
         self._instance: DaemonInstance | None = None
         self._announced: set[str] = set()
+        self._scanned: _Scanned | None = None
+        self._proven = 0
+        self._shown: dict[str, Any] = {}  # the last that was published, without its time
+        self._shown_at: datetime | None = None
 
     def run(self) -> int:
         """Work until a signal says stop, and return the exit code: 130 or 143."""
@@ -261,7 +285,7 @@ class Daemon:
                 rescan = True  # RESCAN, or a watch event on a folder
             else:
                 others.append(message)
-            if len(paths) >= MAX_BATCH:
+            if len(paths) >= MAX_WAITING:
                 break
             try:
                 message = self._inbox.get_nowait()
@@ -270,14 +294,18 @@ class Daemon:
         for other in others:
             self._inbox.put(other)
         if rescan:
-            last = self._rescanned
-            self._rescan_wanted = last is not None and self._clock.monotonic() - last[0] < HINTED_RESCAN_EVERY_S
+            last = self._scanned
+            self._rescan_wanted = last is not None and self._clock.monotonic() - last.monotonic < HINTED_RESCAN_EVERY_S
             if not self._rescan_wanted:
                 self._rescan()
                 return
         if paths:
             self._announced |= paths
-            self._app.scan_paths(sorted(paths), stop=self._asked)
+            ordered = sorted(paths)
+            for begin in range(0, len(ordered), PORTION):
+                self._app.scan_paths(ordered[begin : begin + PORTION], stop=self._asked)
+                if self._asked():
+                    return
 
     def _recover(self) -> None:
         """Recover where that was not done yet; with somebody else at work, the next tick tries again."""
@@ -305,23 +333,30 @@ class Daemon:
         self._publish("idle")
 
     def _rescan_due(self) -> bool:
-        """Return whether the configured time since the last rescan is over, to within half a tick."""
-        if self._rescan_wanted or self._rescanned is None:
+        """Return whether all sources are to be listed at this tick, which comes up to half a tick early or late."""
+        last = self._scanned
+        if self._rescan_wanted or last is None:
             return True
-        monotonic, at = self._rescanned
-        passed = self._clock.monotonic() - monotonic
+        passed = self._clock.monotonic() - last.monotonic
         # The monotonic clock stands still while the machine sleeps; what happened meanwhile should not wait.
-        slept = (self._clock.now() - at).total_seconds() - passed > MAX_TICK_S
-        return slept or passed >= self._app.rescan_every_s - self._tick_s / 2
+        slept = (self._clock.now() - last.at).total_seconds() - passed > MAX_TICK_S
+        pause = self._app.rescan_every_s
+        if self._proven >= PROVEN_AFTER and self._states and all(state.how == "events" for state in self._states):
+            pause = max(min(last.cost_s / RESCAN_SHARE, MAX_RESCAN_S), pause)
+        return slept or passed >= pause - self._tick_s / 2
 
     def _rescan(self) -> None:
         self._publish("scanning")
         self._rescan_wanted = False
-        self._rescanned = (self._clock.monotonic(), self._clock.now())
+        began_at, began, spent = self._clock.now(), self._clock.monotonic(), time.thread_time()
+        self._scanned = _Scanned(at=began_at, monotonic=began, cost_s=0.0)
         changed = self._app.rescan(stop=self._asked, alive=self._alive)
+        untold = [path for path in changed if path not in self._announced]
         if self._watcher is not None:
-            self._watcher.unannounced(path for path in changed if path not in self._announced)
+            self._watcher.unannounced(untold)
         self._announced.clear()
+        self._proven = 0 if untold else self._proven + 1
+        self._scanned = _Scanned(at=began_at, monotonic=began, cost_s=time.thread_time() - spent)
         self._publish("idle")
 
     def _reload(self) -> None:
@@ -425,16 +460,21 @@ class Daemon:
         state: dict[str, Any] = {
             "pid": os.getpid(),
             "since": iso(self._since),
-            "at": iso(self._clock.now()),  # only the worker publishes, so that this is its last sign of life
             "watching": self._watching(),
             "activity": activity,
+            "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
             "last_error": next((trouble.text for trouble in self._trouble.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }
+        now = self._clock.now()
+        if state == self._shown and self._shown_at is not None and timedelta() <= now - self._shown_at < RENEW_EVERY:
+            return  # an idle daemon should not write a file a minute
         try:
-            self._instance.publish(state)
+            # Only the worker publishes, so that this is its last sign of life.
+            self._instance.publish({**state, "at": iso(now)})
+            self._shown, self._shown_at = state, now
         except OSError as error:
             # A full disk must not stop the watching; the next message tries again, and the error is in the log.
             self._log.warning("status.unwritten", error=str(error))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
@@ -22,7 +22,7 @@ from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM
-from curatord.core.values import ActionId, LibraryName
+from curatord.core.values import ActionId, LibraryName, RunId
 from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
@@ -42,12 +42,16 @@ if TYPE_CHECKING:
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
     from curatord.passes.apply import Applier
+    from curatord.passes.consult import Consultation
     from curatord.passes.host_view import HostWords
     from curatord.passes.ingest import ScanReport
     from curatord.passes.look import Look, Looker
+    from curatord.passes.model_books import ModelBooks
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
     from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
+    from curatord.passes.umbrella import UmbrellaResult
+    from curatord.passes.umbrella_shelf import LibraryCase
     from curatord.ports.source import Source
 
 __all__ = ["Parts", "open_app"]
@@ -306,9 +310,11 @@ class Parts:
             f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
         )
 
-    def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
+    def scan(
+        self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None, *, lazily: bool = False
+    ) -> ScanReport:
         """
-        Ingest all sources up to now.
+        Ingest all sources up to now; *lazily*: a scan that finds nothing new writes nothing.
 
         Raises:
             BusyError: Another scan is at work.
@@ -324,6 +330,7 @@ class Parts:
                 quiet=self.config.gates.session_quiet,
                 progress=progress,
                 stop=stop,
+                lazily=lazily,
             )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
@@ -389,7 +396,7 @@ class Parts:
         """Return what tells whose skill an event meant."""
         from curatord.passes.testimony import LibraryResolver, known_libraries
 
-        known = known_libraries(self.config.libraries, snapshots, self.store.skills().values())
+        known = known_libraries(self.config.libraries, snapshots, self.overview.archived())
         return LibraryResolver(known, self.placed_sources, str(self.home))
 
     def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:
@@ -474,6 +481,7 @@ class Parts:
     def curation(self) -> Curation:
         """Does runs."""
         from curatord import __version__
+        from curatord.application.cost import cost_of
         from curatord.application.gating import gate_facts
         from curatord.core.gates import Closed, Open, due
         from curatord.passes.run import Curation
@@ -493,29 +501,130 @@ class Parts:
             looker=self.looker,
             gates=gates,
             applier=self.applier,
+            merger=self.merge,
             store=self.store,
             folders=self.folders,
             one_at_a_time=self.one_run,
-            calls_per_day=self.calls_per_day,
+            cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
+            unsettled=self.unsettled,
             clock=self.clock,
         )
 
-    def keep_house(self, names: Sequence[LibraryName] | None = None) -> list[str]:
+    def unsettled(self, *, dry_run: bool) -> list[str]:
+        """Return words for unfinished actions: those that wait for a person, in a dry run all that wait."""
+        if dry_run:
+            return [
+                f"an action that a kill left half-way waits: {getattr(entry, 'summary', None) or entry}"
+                for entry in self.applier.mutator.unfinished()
+            ]
+        return [why for _, why in self.applier.recover(now=self.clock.now()).conflicts]
+
+    # -- models
+
+    @cached_property
+    def books(self) -> ModelBooks:
+        """What was spent on models, and what is remembered of their endpoints."""
+        from curatord.passes.model_books import ModelBooks
+
+        return ModelBooks(self.store)
+
+    def open_breaker(self, now: datetime) -> str | None:
+        """Return why the primary is left alone for now, in words, or None; nothing is asked."""
+        from curatord.adapters.models import models_of
+        from curatord.core.model import EndpointError
+        from curatord.passes.consult import breaker_of
+
+        if self.config.llm is None:
+            return None
+        primary, _ = models_of(
+            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+        )
+        try:
+            identity = primary.identity()
+        except EndpointError as error:
+            return f"cannot be asked: {error}"
+        breaker = breaker_of(self.books, identity)
+        return None if breaker is None or now >= breaker.until else f"open: {breaker.kind}: {breaker.message}"
+
+    def consultation(self, *, by_hand: bool) -> Consultation | None:
+        """Return this run's dealings with models, or None where none is configured."""
+        from curatord.adapters.models import models_of
+        from curatord.core.endpoint import workers
+        from curatord.passes.consult import Consultation
+
+        if self.config.llm is None:
+            return None
+        primary, fallback = models_of(
+            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+        )
+        return Consultation(
+            primary,
+            fallback,
+            limits=self.config.llm.budget,
+            memory=self.books,
+            clock=self.clock,
+            spent_today=self.books.spent_on(self.clock.now()),
+            workers=workers(self.config.llm),
+            book=self.books.book,
+            bypass_breaker=by_hand,
+        )
+
+    def _hermes_home(self) -> Path | None:
+        """Return the home of the first Hermes library, whose model `from_host: hermes` means."""
+        for settings, library in self.libraries:
+            view = self.library_view(settings, library)
+            if view.hermes is not None:
+                return Path(view.hermes.home)
+        return None
+
+    def merge(
+        self,
+        cases: Sequence[LibraryCase],
+        *,
+        now: datetime,
+        run_id: RunId,
+        dry_run: bool,
+        llm: bool,
+        by_hand: bool,
+        stop: Callable[[], bool],
+    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
+        """Do the umbrella pass of a run; a dry run's has no applier, and so cannot change anything."""
+        from curatord.adapters.packed_packages import PackedPackages
+        from curatord.adapters.prompts import PromptFiles
+        from curatord.adapters.store.answers import StoredAnswers
+        from curatord.passes.umbrella import UmbrellaPass, UmbrellaResult
+
+        asks = self.config.umbrella.enabled and self.config.umbrella.planner == "llm"
+        if asks and not llm:
+            return UmbrellaResult(state="skipped", reason="--no-llm was given"), None
+        if asks and self.config.llm is None:
+            return UmbrellaResult(state="skipped", reason="not configured"), None
+        consultation = self.consultation(by_hand=by_hand) if asks else None
+        umbrella = UmbrellaPass(
+            settings=self.config.umbrella,
+            mode=self.config.mode,
+            packages=PackedPackages(),
+            prompts=PromptFiles(self.config.prompts),
+            memory=StoredAnswers(self.database),
+            store=self.store,
+            consultation=consultation,
+            applier=None if dry_run else self.applier,
+            stop=stop,
+        )
+        result = umbrella.run(cases, now=now, run_id=run_id)
+        return result, consultation.record() if consultation is not None else None
+
+    def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
         """
         Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings.
 
-        Args:
-            names: The libraries that this run may change; of the others nothing is written. None: all.
+        *names* are the libraries that this run may change; of the others nothing is written.
         """
         warnings = []
         for settings, _ in self.libraries:
             name = LibraryName(settings.name)
-            if (
-                settings.host_curator != "pause"
-                or settings.manage == "none"
-                or (names is not None and name not in names)
-            ):
+            if settings.host_curator != "pause" or settings.manage == "none" or name not in names:
                 continue
             try:
                 site = self.sites[name]

@@ -267,7 +267,7 @@ def test_the_roots_follow(start: Callable[..., Process], tmp_path: Path) -> None
 
 
 def test_a_hung_worker_gives_no_sign_of_life(start: Callable[..., Process]) -> None:
-    """`at` stands still, and `silence_of` says so after three ticks; the lock alone proves nothing."""
+    """`at` stands still, and `silence_of` says so after a while; the lock alone proves nothing."""
     daemon = start(FAIL="hang", RESCAN_S="0.1")
     assert daemon.until(lambda: daemon.calls().count("rescan") == 2)
     time.sleep(0.3)
@@ -277,8 +277,8 @@ def test_a_hung_worker_gives_no_sign_of_life(start: Callable[..., Process]) -> N
 
     at = datetime.fromisoformat(first["at"])
     assert first["at"] == second["at"]
-    assert silence_of(second, at + timedelta(minutes=2)) is None
-    assert "no sign of life" in (silence_of(second, at + timedelta(minutes=4)) or "")
+    assert silence_of(second, at + timedelta(minutes=14)) is None
+    assert "no sign of life" in (silence_of(second, at + timedelta(minutes=16)) or "")
 
 
 def test_long_work_that_asks_whether_to_stop_is_alive(start: Callable[..., Process], tmp_path: Path) -> None:

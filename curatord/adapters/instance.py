@@ -22,8 +22,8 @@ from curatord.errors import BusyError, StateError
 
 __all__ = ["DaemonInstance", "running_daemon", "silence_of"]
 
-# The worker has something to say at each tick, and those are a minute apart at most.
-SILENT_AFTER = timedelta(minutes=3)
+# The worker renews its word each five minutes; one call of a slow model may be longer than that.
+SILENT_AFTER = timedelta(minutes=15)
 
 LOCK_NAME, STATE_NAME = "daemon.lock", "daemon.json"
 
@@ -104,7 +104,7 @@ def running_daemon(state_dir: Path) -> dict[str, Any]:
 
 def silence_of(daemon: Mapping[str, Any], now: datetime) -> str | None:
     """
-    Return in words that the worker of *daemon* (of `running_daemon`) gave no sign of life for three ticks, or None.
+    Return in words that the worker of *daemon* (of `running_daemon`) gave no sign of life for `SILENT_AFTER`, or None.
 
     One that has only just taken its lock, or is of a version that said nothing of this, is not accused.
     """

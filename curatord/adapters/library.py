@@ -214,6 +214,18 @@ class DiskLibrary:
             known = self._names = known_names(find, external, begun_ns)
         return None if known is None else known.shared & frozenset(names)
 
+    def place(self) -> tuple[str, Layout, str]:
+        """Return the library's path, its layout as it is now, and its archive's path, without reading a skill."""
+        root = self._settings.path.rstrip("/") or "/"
+        try:
+            _, layout = _look_at_root(self._settings, root)
+        except OSError:
+            layout = self._layout_unseen()
+        return root, layout, archive_of(self._settings, layout)
+
+    def _layout_unseen(self) -> Layout:
+        return self._settings.layout if self._settings.layout != "auto" else "agent-skills"
+
     def read(self) -> LibrarySnapshot:
         """Return the snapshot of a look."""
         return self.look().snapshot
@@ -274,7 +286,7 @@ class DiskLibrary:
 
     def _unreadable(self, name: LibraryName, root: str, error: OSError) -> LibrarySnapshot:
         missing = isinstance(error, FileNotFoundError | NotADirectoryError)
-        layout: Layout = self._settings.layout if self._settings.layout != "auto" else "agent-skills"
+        layout = self._layout_unseen()
         problem = LibraryProblem(
             library=name,
             code="missing" if missing else "unreadable",

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from curatord.core.gates import GateFacts
-from curatord.core.small_facts import PAUSED_SINCE
+from curatord.core.small_facts import KILLED, PAUSED_SINCE
 from curatord.core.values import Outcome, Trigger
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ def gate_facts(parts: Parts) -> GateFacts:
     for run in store.runs(limit=MAX_FAILURES_READ):
         if run.dry_run or run.trigger is Trigger.DISTIL or run.outcome is Outcome.RUNNING:
             continue
-        if run.outcome is not Outcome.FAILED:
-            break
+        killed = run.outcome is Outcome.INTERRUPTED and run.summary.startswith(KILLED)
+        if run.outcome is not Outcome.FAILED and not killed:
+            break  # one that a person stopped is no failure
         failures += 1
         last_failed_at = last_failed_at or run.finished_at
     sources = parts.ingest_reader.source_ids()

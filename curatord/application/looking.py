@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from curatord.core.cheap import replace
 from curatord.core.curation import RunRow
 from curatord.core.explain import StateChange, explain_json, explain_text
 from curatord.core.idle import Idle
 from curatord.core.library import Skill
+from curatord.core.selection import select
 from curatord.core.skill_choice import choose_run, choose_skill
 from curatord.core.values import EventKind, Outcome, SkillKey, State
 from curatord.core.words import days, iso
@@ -24,8 +26,9 @@ __all__ = ["event_rows", "explain", "report", "run_rows", "session_rows", "show"
 def skill_rows(parts: Parts, *, problems: bool, library: str | None) -> list[dict[str, Any]]:
     """Return the contract's list of `skills`; *problems*: only those that have some."""
     look = parts.look()
+    waits = _waiting(parts, look)
     keys = [key for key in sorted(look.facts) if library in (None, key.library)]
-    rows = [_skill_row(look, key) for key in keys if look.facts[key].record.missing_since is None]
+    rows = [_skill_row(look, key, waits) for key in keys if look.facts[key].record.missing_since is None]
     return [row for row in rows if row["problems"]] if problems else rows
 
 
@@ -35,7 +38,7 @@ def show(parts: Parts, said: str) -> dict[str, Any]:
     key = choose_skill(said, look.facts)
     testimony = parts.testimony({name: library.snapshot for name, library in look.libraries.items()})
     created = testimony.created_by(key)
-    row = _skill_row(look, key)
+    row = _skill_row(look, key, _waiting(parts, look))
     row["provenance"] = (
         None
         if created is None
@@ -60,6 +63,8 @@ def explain(parts: Parts, said: str) -> dict[str, Any]:
     look = parts.look()
     key = choose_skill(said, look.facts)
     facts, verdict = look.facts[key], look.verdicts[key]
+    if (why := _waiting(parts, look).get(key)) is not None:
+        verdict = replace(verdict, next=replace(verdict.next, at=None, at_if_away=None, due=False, condition=why))
     history = [
         StateChange(at=row.at, from_state=row.from_state, to_state=row.to_state, reason=row.reason, run_id=row.run_id)
         for row in parts.store.history(key)
@@ -143,7 +148,21 @@ def _run_row(row: RunRow, *, live: bool) -> dict[str, Any]:
     }
 
 
-def _skill_row(look: Look, key: SkillKey) -> dict[str, Any]:
+def _waiting(parts: Parts, look: Look) -> dict[SkillKey, str]:
+    """Return which skills' due change a run would not simply carry out, with what it waits for in words."""
+    config = parts.config
+    selection = select(look.verdicts.values(), config.lifecycle.max_archive, config.mode)
+    waits = {verdict.key: f"the next run asks you, since {why}" for verdict, why in selection.propose}
+    for held in selection.held:
+        waits.update((verdict.key, f"the next run asks you: {held.reason}") for verdict in held.due)
+    for proposal in parts.store.proposals("pending"):
+        for key in proposal.targets:
+            if key in waits:
+                waits[key] = f"it waits for your yes: `curatord diff {proposal.id}`, then approve or reject it"
+    return waits
+
+
+def _skill_row(look: Look, key: SkillKey, waits: Mapping[SkillKey, str]) -> dict[str, Any]:
     facts, verdict, skill = look.facts[key], look.verdicts[key], look.live.get(key)
     record, usage, idle = facts.record, facts.usage, verdict.idle
     return {
@@ -168,7 +187,8 @@ def _skill_row(look: Look, key: SkillKey) -> dict[str, Any]:
         "stopped_days": days(idle.stopped) if isinstance(idle, Idle) else None,
         "next": {
             "state": verdict.next.state.value if verdict.next.state is not None else None,
-            "at": iso(verdict.next.at),
+            "at": iso(verdict.next.at) if key not in waits else None,
+            "condition": waits.get(key, verdict.next.condition),
         },
         "would": verdict.would_be,
         **_content(skill),

@@ -13,7 +13,6 @@ from curatord.errors import BusyError, UsageError
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
-    from curatord.ports.source import Source
     from curatord.wiring import Parts
 
 __all__ = ["Service", "run", "serve"]
@@ -24,7 +23,10 @@ def run(parts: Parts, *, dry_run: bool, respect_gates: bool, llm: bool, library:
     if library is not None and all(settings.name != library for settings in parts.config.libraries):
         names = ", ".join(settings.name for settings in parts.config.libraries) or "none"
         raise UsageError(f"there is no library {library!r}", hint=f"configured are: {names}")
-    recover(parts)
+    if dry_run:
+        parts.database  # noqa: B018 - opened for writing before anything is made from it; nothing else is mended
+    else:
+        recover(parts)
     order = RunOrder(
         trigger=Trigger.MANUAL,
         dry_run=dry_run,
@@ -101,12 +103,15 @@ class Service:
         recover(self._parts)
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
-        """Scan all sources and return the paths that had changed since they were last read."""
+        """Scan all sources and return the paths, links followed, that had changed since they were last read."""
         try:
-            report = self._parts.scan(stop, lambda _done, _total: alive())
+            report = self._parts.scan(stop, lambda _done, _total: alive(), lazily=True)
         except BusyError:
             return []  # somebody scans by hand, which does just as well; the next tick looks again
-        return report.changed_paths
+        if not report.changed_paths:
+            return []
+        roots = [(source.path.rstrip("/"), os.path.realpath(source.path)) for source in self._parts.opened_sources]
+        return [_moved(path, roots) or path for path in report.changed_paths]
 
     def scan_paths(self, paths: Sequence[str], *, stop: Callable[[], bool]) -> None:
         """Scan the sessions in *paths* alone."""
@@ -116,10 +121,18 @@ class Service:
         for source in parts.opened_sources:
             if stop():
                 return
-            ours = [path for path in paths if _below(path, source)]
+            # Events name paths with all links followed; the store knows them below the root as it is configured.
+            root = source.path.rstrip("/")
+            names = [(root, root), (os.path.realpath(root), root)]
+            ours = [ours for path in paths if (ours := _moved(path, names)) is not None]
             if ours:
                 ingest_paths(
-                    source, ours, parts.ingest_store, clock=parts.clock, quiet=parts.config.gates.session_quiet
+                    source,
+                    ours,
+                    parts.ingest_store,
+                    clock=parts.clock,
+                    quiet=parts.config.gates.session_quiet,
+                    stop=stop,
                 )
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
@@ -136,9 +149,11 @@ class Service:
         self._parts.reload()
 
 
-def _below(path: str, source: Source) -> bool:
-    root = source.path.rstrip("/")
-    if path == root or path.startswith(root + "/"):
-        return True
-    real = os.path.realpath(root)
-    return path == real or path.startswith(real + "/")
+def _moved(path: str, roots: Sequence[tuple[str, str]]) -> str | None:
+    """Return *path* with the first of *roots* that it lies below, or is, put in its place by the other name of it."""
+    for root, other in roots:
+        if path == root:
+            return other
+        if path.startswith(root + "/"):
+            return other + path[len(root) :]
+    return None

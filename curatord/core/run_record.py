@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
-from curatord.core.inert import in_markdown, one_line
+from curatord.core.inert import in_markdown, one_line, visible
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
 from curatord.core.words import iso
 
@@ -115,6 +115,7 @@ class PendingRow:
     id: str
     summary: str
     reason: str
+    diff: str = ""  # only of a dry run, whose proposals are not stored and so cannot be looked at later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +169,13 @@ class RunRecord:
     added: tuple[Mapping[str, Any], ...] = ()
     patched: tuple[Mapping[str, Any], ...] = ()
     pending: tuple[PendingRow, ...] = ()
+    due: tuple[TransitionRow, ...] = ()  # of a run that only records: what a later one would do
     skipped: tuple[SkippedRow, ...] = ()
     failed: tuple[FailedRow, ...] = ()
     references: tuple[ReferenceRow, ...] = ()
     advice: tuple[Mapping[str, Any], ...] = ()
+    merges: tuple[Mapping[str, Any], ...] = ()
+    left: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[Mapping[str, Any], ...] = ()
     llm: Mapping[str, Any] | None = None
     library_cost: Mapping[str, Any] | None = None
@@ -221,18 +225,8 @@ def to_json(record: RunRecord) -> dict[str, Any]:
             "after": record.after.as_json(),
             "delta": record.after.minus(record.before),
         },
-        "transitions": [
-            {
-                "library": row.library,
-                "skill": row.skill,
-                "from": row.from_state,
-                "to": row.to_state,
-                "idle_days": days(row.idle),
-                "reason": row.reason,
-                "action": row.action_id,
-            }
-            for row in record.transitions
-        ],
+        "transitions": [_transition(row) for row in record.transitions],
+        "due": [_transition(row) for row in record.due],
         "auto_transitions": {
             name: getattr(record.auto_transitions, name)
             for name in ("checked", "marked_stale", "archived", "reactivated", "skipped")
@@ -242,15 +236,34 @@ def to_json(record: RunRecord) -> dict[str, Any]:
         "added": [dict(row) for row in record.added],
         "patched": [dict(row) for row in record.patched],
         "pending": [row.id for row in record.pending],
+        "proposals": [
+            {"id": row.id, "summary": row.summary, "reason": row.reason, "diff": row.diff}
+            for row in record.pending
+            if row.diff
+        ],
         "skipped": [{"action": row.action, "reason": row.reason} for row in record.skipped],
         "failed": [{"action": row.action, "error": row.error} for row in record.failed],
         "references": [{"file": row.file, "before": row.before, "after": row.after} for row in record.references],
         "advice": [dict(row) for row in record.advice],
+        "merges": [dict(row) for row in record.merges],
+        "left": [dict(row) for row in record.left],
         "problems": [dict(row) for row in record.problems],
         "llm": dict(record.llm) if record.llm is not None else dict(_NO_LLM),
         "library_cost": dict(record.library_cost) if record.library_cost is not None else None,
         "warnings": list(record.warnings),
         "error": record.error,
+    }
+
+
+def _transition(row: TransitionRow) -> dict[str, Any]:
+    return {
+        "library": row.library,
+        "skill": row.skill,
+        "from": row.from_state,
+        "to": row.to_state,
+        "idle_days": days(row.idle),
+        "reason": row.reason,
+        "action": row.action_id,
     }
 
 
@@ -317,8 +330,9 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
         f"{would}Changed by rule" if not would else "Would be changed by rule",
         [
             f"`{_code(row.library)}/{_code(row.skill)}`: {row.from_state} → {row.to_state}. {in_markdown(row.reason)}"
-            for row in record.transitions
+            for row in record.transitions[:ROWS_SHOWN]
         ],
+        of=len(record.transitions),
     )
     lines += _section(
         f"{would}Merged into an umbrella",
@@ -348,14 +362,30 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
     lines += _section("Waiting for your decision", pending)
     if pending and not record.dry_run:
         lines += ["", "See one with `curatord diff ID`, then `curatord approve ID` or `curatord reject ID`."]
+    for row in record.pending:
+        if row.diff:
+            lines += [
+                "",
+                f"### {in_markdown(row.summary)}",
+                "",
+                *(f"    {line}" for line in visible(row.diff).splitlines()),
+            ]
+    lines += _section(
+        "Would be due (this run only records)",
+        [
+            f"`{_code(row.library)}/{_code(row.skill)}`: {row.from_state} → {row.to_state}. {in_markdown(row.reason)}"
+            for row in record.due
+        ],
+    )
     lines += _section("Skipped", [f"{in_markdown(row.action)}: {in_markdown(row.reason)}" for row in record.skipped])
     lines += _section("Failed", [f"{in_markdown(row.action)}: {in_markdown(row.error)}" for row in record.failed])
     lines += _section(
         "Not managed, what would become of it",
         [
             f"`{_code(row.get('library'))}/{_code(row.get('skill'))}`: {in_markdown(str(row.get('would', '')))}"
-            for row in record.advice
+            for row in record.advice[:ROWS_SHOWN]
         ],
+        of=len(record.advice),
     )
     if record.advice:
         lines += ["", "Hand a skill over with `curatord adopt SKILL`; until then it is never changed."]
@@ -389,13 +419,15 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(title: str, rows: Sequence[str]) -> list[str]:
+def _section(title: str, rows: Sequence[str], *, of: int | None = None) -> list[str]:
+    """Return a list with its title; *of* is how many there are where *rows* are only those that are shown."""
     if not rows:
         return []
+    count = len(rows) if of is None else of
     shown = [f"- {row}" for row in rows[:ROWS_SHOWN]]
-    if len(rows) > ROWS_SHOWN:
-        shown.append(f"- … and {len(rows) - ROWS_SHOWN} more, all in `run.json`")
-    return ["", f"## {title} ({len(rows)})", "", *shown]
+    if count > ROWS_SHOWN:
+        shown.append(f"- … and {count - ROWS_SHOWN} more, all in `run.json`")
+    return ["", f"## {title} ({count})", "", *shown]
 
 
 def _code(text: object) -> str:

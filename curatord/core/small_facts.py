@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["PAUSED_SINCE", "REBUILT_FROM", "RUN_COUNT", "library_facts"]
+__all__ = ["KILLED", "PAUSED_SINCE", "REBUILT_FROM", "RUN_COUNT", "library_facts"]
 
 PAUSED_SINCE = "paused_since"  # an ISO time while somebody has said `pause`
 RUN_COUNT = "runs.count"  # runs that were no dry runs, ever; their rows are only kept as long as their folders
+KILLED = "it was killed"  # how the summary of a run begins that did not end by itself
 REBUILT_FROM = "state.rebuilt"  # where a damaged database was put, until a run has said so
 
 

@@ -222,6 +222,20 @@ class Consultation:
         with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
             return list(pool.map(one, questions))
 
+    def identity(self) -> Identity:
+        """
+        Return who would be asked now; remembered answers are its own.
+
+        Raises:
+            EndpointError: No endpoint can be told.
+        """
+        return self._seat().identity
+
+    @property
+    def workers(self) -> int:
+        """How many requests may be open at a time."""
+        return self._workers
+
     def room(self) -> int:
         """
         Return how many tokens a whole request may have, so that the answer fits beside it; passes shrink their data

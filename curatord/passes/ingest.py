@@ -31,12 +31,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
-from curatord.core.transcript.ids import Guard, anchors_of, content_key
+from curatord.core.transcript.ids import Guard, anchors_of, content_key, probes_of
 from curatord.core.watermark import Facts, Restart, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
 from curatord.ports.ingest_store import Details, IngestWriter, Known, Reading
-from curatord.ports.reader_pool import ReaderPool
+from curatord.ports.reader_pool import PoolResult, ReaderPool
 from curatord.ports.source import Item, Slice, Source, Start
 
 __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
@@ -51,6 +51,7 @@ PARKED_AFTER = 10
 _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
 MAX_CHANGED = 10_000
+TAKEN_CARE_OF = OSError()  # stands for a job that was over before it was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,7 @@ def scan(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     pool: Callable[[], contextlib.AbstractContextManager[ReaderPool]] | None = None,
+    lazily: bool = False,
 ) -> ScanReport:
     """
     Bring the store up to what is on disk now.
@@ -142,12 +144,13 @@ def scan(
         progress: Called with bytes done and bytes to do, some times a second.
         stop: Asked between files and slices; what was committed stays, the next scan goes on from there.
         pool: Makes workers; used where there is enough to read.
+        lazily: A scan that found nothing new of a source is not written down; for who scans again soon.
 
     Raises:
         StateError: The store cannot be written; what was committed stays.
     """
     began = clock.monotonic()
-    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop)
+    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop, lazily=lazily)
     with _fewer_collections():
         work.scan_all(pool)
     work.report.elapsed_s = clock.monotonic() - began
@@ -155,7 +158,13 @@ def scan(
 
 
 def ingest_paths(
-    source: Source, paths: Sequence[str], store: IngestWriter, *, clock: Clock, quiet: timedelta
+    source: Source,
+    paths: Sequence[str],
+    store: IngestWriter,
+    *,
+    clock: Clock,
+    quiet: timedelta,
+    stop: Callable[[], bool] = lambda: False,
 ) -> ScanReport:
     """
     Bring the store up to date for single files of *source*, as a change event named them, without listing the place.
@@ -163,7 +172,7 @@ def ingest_paths(
     Files that are not there any more are left to the next whole scan, which tells moved from gone.
     """
     began = clock.monotonic()
-    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=lambda: False)
+    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=stop)
     work.take_paths(paths)
     work.report.elapsed_s = clock.monotonic() - began
     return work.report
@@ -194,8 +203,11 @@ class _Ingest:
         quiet: timedelta,
         progress: Progress | None,
         stop: Callable[[], bool],
+        lazily: bool = False,
     ) -> None:
         self.report = ScanReport()
+        self._lazily = lazily
+        self._touched_sources: set[int] = set()
         self._sources = sources
         self._store = store
         self._now_ms = round(now.timestamp() * 1000)
@@ -211,6 +223,7 @@ class _Ingest:
         self._touched: set[tuple[str, str]] = set()
         self._inodes: set[tuple[str, int, int]] = set()
         self._gone: dict[str, bool] = {}
+        self._adopted: set[int] = set()  # rows of gone files that turned up elsewhere in this scan
         self._to_do = 0
         self._done = 0
 
@@ -235,8 +248,9 @@ class _Ingest:
             for problem in source.problems:
                 self._note("problem", source.path, problem)
         # Oldest first over all sources; equal times by name, so that two scans do the same.
-        jobs.sort(key=lambda job: (job.item.mtime_ns, job.item.path))
+        jobs.sort(key=lambda job: (self._began_ns(job), job.item.path))
         self._to_do = sum(job.item.size for job in jobs)
+        self._touched_sources.update(job.source for job in jobs)
         if pool is not None and self._to_do >= POOL_FROM:
             with pool() as workers:
                 self._read_all(jobs, workers)
@@ -254,12 +268,21 @@ class _Ingest:
                 complete=listed[number] and not self.report.stopped,
                 present=self._reports[number].files,
                 problems=source.problems,
+                lazily=self._lazily and number not in self._touched_sources,
             )
+
+    def _began_ns(self, job: _Job) -> int:
+        """Return by when *job* comes: its file's time, or what its source knows better."""
+        began_ns: Callable[[Item], int] | None = getattr(self._sources[job.source], "began_ns", None)
+        return job.item.mtime_ns if began_ns is None else began_ns(job.item)
 
     def take_paths(self, paths: Sequence[str]) -> None:
         """Read single files of the only source."""
         from_stat = self._sources[0].item_at
         for path in paths:
+            if self._stop():
+                self.report.stopped = True
+                break
             try:
                 item = from_stat(path)
             except FileNotFoundError:
@@ -325,6 +348,7 @@ class _Ingest:
                 jobs.append(job)
         report.files = count
         if known and not source.problems:
+            self._touched_sources.add(number)
             self._mark_gone(source.host, [row.file_id for row in known.values()])
         return jobs
 
@@ -354,30 +378,79 @@ class _Ingest:
     # -- reading
 
     def _read_all(self, jobs: list[_Job], workers: ReaderPool | None) -> None:
-        under_way: dict[int, _Job] = {}
+        if workers is not None:
+            self._read_with(jobs, workers)
+            return
+        for job in jobs:
+            if self._stop():
+                self.report.stopped = True
+                return
+            self._read_one(job)
+
+    def _read_with(self, jobs: list[_Job], workers: ReaderPool) -> None:
+        """
+        Read *jobs* with the help of *workers*, and commit them in their order all the same.
+
+        The order decides which of two files with the same history it belongs to, so it must not depend on who was
+        quicker. Results that come early wait in `done`, no more of them than jobs that workers hold.
+        """
+        done: dict[int, PoolResult] = {}
+        turn = 0  # the next job to be added to the batch
+
+        def add() -> None:
+            nonlocal turn
+            while turn in done:
+                self._take_result(jobs[turn], done.pop(turn))
+                turn += 1
+
+        def collect(*, wait: bool) -> None:
+            for result in workers.results(wait=wait):
+                done[result.number] = result
+            add()
+
+        given = 0
         for place, job in enumerate(jobs):
             if self._stop():
                 self.report.stopped = True
                 break
-            if workers is not None:
-                self._collect(workers, under_way, wait=False)
-                if workers.free and job.item.size <= POOL_ITEM and self._begin(job) and not job.start.guard:
-                    under_way[place] = job
-                    workers.submit(place, job.source, job.item, job.start)
-                    continue
-            self._read_one(job)
-        while workers is not None and under_way:
-            self._collect(workers, under_way, wait=True)
+            collect(wait=False)
+            given = place + 1
+            if not self._begin(job):
+                done[place] = PoolResult(place, (), TAKEN_CARE_OF)
+            elif job.item.size > POOL_ITEM or job.start.guard:
+                while turn < place:
+                    collect(wait=True)
+                self._flush()
+                job.start = Start()  # what was committed since may be history that it shares
+                self._read_one(job)
+                turn = given
+            elif workers.free:
+                workers.submit(place, job.source, job.item, job.start)
+            else:
+                done[place] = self._read_here(place, job)
+            add()
+        while turn < given:
+            collect(wait=True)
 
-    def _collect(self, workers: ReaderPool, under_way: dict[int, _Job], *, wait: bool) -> None:
-        for result in workers.results(wait=wait):
-            job = under_way.pop(result.number)
-            if result.error is not None:
-                self._failed(job, result.error)
-            for done in result.slices:
-                self._add(job, done)
-                if not done.last and self._flush():
-                    break
+    def _read_here(self, place: int, job: _Job) -> PoolResult:
+        try:
+            return PoolResult(place, tuple(self._sources[job.source].read(job.item, job.start, lambda: False)))
+        except OSError as error:
+            return PoolResult(place, (), error)
+        except TranscriptError as error:
+            return PoolResult(place, (), OSError(0, str(error), job.item.path))
+
+    def _take_result(self, job: _Job, result: PoolResult) -> None:
+        if result.error is TAKEN_CARE_OF:
+            return
+        if result.error is not None:
+            self._failed(job, result.error)
+        elif not result.slices:
+            self._read_one(job)
+        for done in result.slices:
+            self._add(job, done)
+            if not done.last and self._flush():
+                break
 
     def _read_one(self, job: _Job) -> None:
         """Read *job* slice by slice; what goes wrong with it stays with it."""
@@ -414,9 +487,13 @@ class _Ingest:
             details = None
         if details is None:
             for candidate in self._store.gone_like(source.host, item, marks.head):
+                if candidate.file_id in self._adopted:
+                    kin.append(candidate.file_id)  # a second copy of what is gone
+                    continue
                 moved = source.examine(item, candidate.watermark.offset)
                 if moved.head == candidate.watermark.head and moved.tail == candidate.watermark.tail:
                     details, marks = candidate, moved
+                    self._adopted.add(candidate.file_id)
                     break
                 kin.append(candidate.file_id)
         guard, before = Guard(), Guard()
@@ -425,17 +502,22 @@ class _Ingest:
             answer = resume(
                 details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
             )
-            kin = [details.file_id]
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
                 self._note("restart", item.path, answer.reason)
             else:
                 offset = answer.offset
-        if kin:
-            job.guarded = frozenset(kin)
-            # Read anew, or from the start because it was emptied once, it may bring again what it had.
-            keys = self._store.keys(kin, kin=offset == 0)
-            guard, before = (Guard(), Guard(*keys)) if offset else (Guard(*keys), Guard())
+        if details is not None or kin:
+            own = [details.file_id] if details is not None else []
+            kin += details.kin if details is not None else ()
+            if kin:
+                self._flush()  # what they were just found to hold must be asked too
+            job.guarded = frozenset([*own, *kin])
+            if offset:
+                guard, before = Guard(*self._store.keys(kin, kin=True)), Guard(*self._store.keys(own, kin=False))
+            else:
+                # Read anew, or from the start because it was emptied once, it may bring again what it had.
+                guard = Guard(*self._store.keys([*own, *kin], kin=True))
         job.details = details
         job.file_id = details.file_id if details is not None else None
         job.start = self._start(item, details, offset=offset, guard=guard, before=before)
@@ -551,6 +633,7 @@ class _Ingest:
             slice=done,
             guarded=job.guarded,
             anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
+            probes=[probe ^ salt for probe in probes_of(done.findings.keys)],
             grown=details is not None and details.whole and not details.gone and job.item.size > details.size,
             restarted=job.restarted,
         )

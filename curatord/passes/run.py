@@ -20,14 +20,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from curatord.core.cheap import dataclass, replace
 from curatord.core.curation import RunRow
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
+from curatord.core.inert import in_markdown
 from curatord.core.journal import EditItem
-from curatord.core.library_cost import IndexEntry, LibraryCost, index_warning, library_cost
+from curatord.core.library import LibrarySnapshot
+from curatord.core.library_cost import LibraryCost, index_warning
 from curatord.core.lifecycle import Verdict
 from curatord.core.plan import Action, Applied, Archive, Failed, MarkStale, Plan, Reactivate, Skipped
 from curatord.core.plan import Outcome as ActionOutcome
@@ -45,20 +47,25 @@ from curatord.core.run_record import (
     to_json,
     to_report,
 )
-from curatord.core.selection import Selection, select
+from curatord.core.selection import Selection, cap_of, select
 from curatord.core.settings import Config
-from curatord.core.small_facts import REBUILT_FROM, RUN_COUNT
+from curatord.core.small_facts import KILLED, REBUILT_FROM, RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
-from curatord.core.words import plural, span
-from curatord.errors import CuratorError
+from curatord.core.words import iso, plural, span
+from curatord.errors import BusyError, CuratorError, StateError
 from curatord.passes.look import Look, Looker
 from curatord.passes.proposals import archive_of, ask, proposals_of
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
+if TYPE_CHECKING:
+    from curatord.passes.umbrella import UmbrellaResult
+    from curatord.passes.umbrella_shelf import LibraryCase
+
 __all__ = ["Curation", "RunOrder"]
 
 
+RECENT = 5  # newest folders that are looked at for a killed run
 MAX_PROBLEMS = 200  # of skills, in run.json; `skills --problems` lists all
 
 
@@ -89,12 +96,46 @@ class Folders(Protocol):
         """Return `run.json`."""
         ...
 
+    def outcome(self, run_id: RunId) -> str | None:
+        """Return the outcome that `run.json` tells, None where there is no whole one."""
+        ...
+
     def ids(self) -> list[RunId]:
         """Return all ids, oldest first."""
         ...
 
+    def discard(self, run_id: RunId) -> None:
+        """Remove the folder of a run that could not even begin."""
+        ...
+
     def prune(self, keep: int, *, spare: Sequence[RunId] = ()) -> list[RunId]:
         """Remove the oldest beyond *keep*."""
+        ...
+
+
+class Merger(Protocol):
+    """Merges narrow skills into umbrellas; says of itself what it may do (a dry run's cannot change anything)."""
+
+    def __call__(
+        self,
+        cases: Sequence[LibraryCase],
+        *,
+        now: datetime,
+        run_id: RunId,
+        dry_run: bool,
+        llm: bool,
+        by_hand: bool,
+        stop: Callable[[], bool],
+    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
+        """Return what the pass came to, and the `llm` part of `run.json` where a model was to be asked."""
+        ...
+
+
+class Unsettled(Protocol):
+    """Says which unfinished actions wait, in words."""
+
+    def __call__(self, *, dry_run: bool) -> Sequence[str]:
+        """Return the words; empty where nothing waits."""
         ...
 
 
@@ -141,11 +182,14 @@ class Curation:
         looker: Looks at libraries and records.
         gates: Says whether a run may begin.
         applier: Carries actions out.
+        merger: Does the umbrella pass.
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
-        calls_per_day: Model calls a day of a library's sources, None where none were seen.
+        cost_of: What a library's live skills cost in every call.
         keep_house: Done before anything is decided in a run that is no dry run (the host's own curator is paused where
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
+        unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
+            settles nothing, for each that waits at all).
         clock: For durations; `now` of the run is read once.
     """
 
@@ -155,11 +199,13 @@ class Curation:
     looker: Looker
     gates: Gatekeeper
     applier: ActionGate
+    merger: Merger
     store: CurationStore
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
-    calls_per_day: Callable[[LibraryName], float | None]
-    keep_house: Callable[[], Sequence[str]]
+    cost_of: Callable[[LibrarySnapshot], LibraryCost]
+    keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
+    unsettled: Unsettled
     clock: Clock
 
     def run(
@@ -180,6 +226,9 @@ class Curation:
         """
         with self.one_at_a_time():
             now = self.clock.now()
+            self.finish_interrupted(now)
+            if order.respect_gates and order.trigger is Trigger.MANUAL:
+                self.scan(stop)  # the gates ask when somebody last worked, and should not be told old news
             answer = self.gates(now, bypass=not order.respect_gates)
             record = self._begin_record(order, answer.gates, now)
             if isinstance(answer, Closed):
@@ -201,7 +250,11 @@ class Curation:
                     warnings=(_rebuilt_words(rebuilt),),
                 )
             began = self.clock.monotonic()
-            work.keep()
+            try:
+                work.keep()
+            except StateError:
+                self.folders.discard(record.run_id)  # a run that could not even begin leaves nothing behind
+                raise
             try:
                 work.do(stop, alive)
             except CuratorError as error:
@@ -224,7 +277,9 @@ class Curation:
                 if work.record.outcome is not Outcome.FAILED:
                     self.store.set_meta(REBUILT_FROM, None)
                 self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
-            self.store.forget_runs(self.folders.prune(self.config.reports.keep, spare=[work.record.run_id]))
+            last = self.store.last_finished()
+            spared = [work.record.run_id, *([last.run_id] if last is not None else [])]
+            self.store.forget_runs(self.folders.prune(self.config.reports.keep, spare=spared))
             return work.record
 
     def finish_interrupted(self, now: datetime) -> tuple[RunId, ...]:
@@ -234,25 +289,42 @@ class Curation:
         What they had done by then is in the journal and was finished or dropped by the applier's recovery.
         """
         found = set(self.store.interrupt_runs(now))
-        for run_id in self.folders.ids()[-self.config.reports.keep :]:
-            try:
-                run = self.folders.read(run_id)
-            except CuratorError:
-                continue  # a folder whose first write was cut has no run.json, and so claims nothing
-            if run.get("outcome") == Outcome.RUNNING.value:
+        # One that was killed is among the newest by name or by order of storing; older ones were looked at before.
+        for run_id in {*self.folders.ids()[-RECENT:], *found}:
+            # A folder whose first write was cut has no run.json, and so claims nothing.
+            if self.folders.outcome(run_id) == Outcome.RUNNING.value:
                 found.add(run_id)
-                self._rewrite_interrupted(run_id, run, now)
+                self._rewrite_interrupted(run_id, self.folders.read(run_id), now)
         return tuple(sorted(found))
 
     def _rewrite_interrupted(self, run_id: RunId, run: dict[str, Any], now: datetime) -> None:
-        done = self.store.actions(run_id=run_id)
-        warning = f"it was interrupted; {plural(len(done), 'action')} had been done by then, each of them whole"
+        done = [row.entry for row in reversed(self.store.actions(run_id=run_id)) if row.entry.undoes is None]
+        summary = f"{KILLED}; {plural(len(done), 'action')} had been done by then, each of them whole"
         run["outcome"] = Outcome.INTERRUPTED.value
-        run["warnings"] = [*run.get("warnings", ()), warning]
-        run["summary"] = warning
-        undo = f"\n`curatord undo {run_id}` takes back what it did.\n" if done else ""
-        report = f"# curatord run {run_id}\n\n**{warning}**\n{undo}"
-        self.folders.write(run_id, run, report)
+        run["finished_at"] = iso(now)
+        run["warnings"] = [*run.get("warnings", ()), summary]
+        run["summary"] = summary
+        # What it did is known from the journal, whatever it had written of itself by then.
+        run["transitions"] = [
+            {
+                "library": line.key.library,
+                "skill": line.key.rel,
+                "from": line.from_state.value if line.from_state is not None else None,
+                "to": line.to_state.value,
+                "idle_days": None,
+                "reason": line.reason,
+                "action": entry.action_id,
+            }
+            for entry in done
+            for line in entry.history
+        ]
+        lines = [f"# curatord run {run_id}", "", f"**{summary}**"]
+        lines += ["", *(f"- {in_markdown(entry.summary)}" for entry in done)] if done else []
+        lines += ["", f"`curatord undo {run_id}` takes back what it did."] if done else []
+        self.folders.write(run_id, run, "\n".join(lines) + "\n")
+        row = self.store.run(run_id)
+        if row is not None:
+            self.store.put_run(replace(row, outcome=Outcome.INTERRUPTED, finished_at=now, summary=summary))
 
     def _begin_record(self, order: RunOrder, gates: Sequence[Gate], now: datetime) -> RunRecord:
         return RunRecord(
@@ -276,13 +348,15 @@ class _Work:
     order: RunOrder
     record: RunRecord
     baseline: bool
+    umbrella_state: str = "skipped"
+    prunes_held: bool = False
+    undone: bool = False
     doubts: tuple[str, ...] = ()
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
         record, curation = self.record, self.curation
-        undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
-        curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
+        # The row first: gates and retries go by it, and a folder that cannot be written must not make them forget.
         curation.store.put_run(
             RunRow(
                 run_id=record.run_id,
@@ -296,39 +370,43 @@ class _Work:
                 summary=summary_of(record),
             )
         )
+        undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
+        curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
 
     def do(self, stop: Callable[[], bool], alive: Callable[[], None]) -> None:
         """Do the passes in their order."""
         curation, now = self.curation, self.record.started_at
-        scan = curation.scan(stop)
-        self.record = replace(self.record, scan=scan, warnings=(*self.record.warnings, *_scan_warnings(scan)))
-        if not self.order.dry_run:
-            self.record = replace(self.record, warnings=(*self.record.warnings, *curation.keep_house()))
-        alive()
+        stop = _and_alive(stop, alive)  # whoever asks whether to stop shows by that that it is alive
+        self._scan(stop)
+        self._warn(curation.unsettled(dry_run=self.order.dry_run))
+        if not self.order.dry_run and not self.baseline:
+            self._warn(curation.keep_house(self._names()))
         look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self._saw(look)
         if stop():
+            self.undone = True
             self.record = replace(self.record, outcome=Outcome.INTERRUPTED)
             return
-        self._pass("scan", "done")
-        self._model_passes()
+        self._pass("distil", "skipped", self._why_no_distil())
         selection = self._decide(look)
         plan = Plan(actions=tuple(_action_of(verdict) for verdict in selection.apply))
-        curation.folders.write_plan(
-            self.record.run_id,
-            {
-                "actions": [_told(action) for action in plan.actions],
-                "proposed": [v.key.rel for v, _ in selection.propose],
-            },
-        )
         proposals = proposals_of(
             selection,
             now=now,
             run_id=self.record.run_id,
             archives={name: library.snapshot.archive for name, library in look.libraries.items()},
         )
+        curation.folders.write_plan(
+            self.record.run_id,
+            {
+                "actions": [_told(action) for action in plan.actions],
+                "proposed": [
+                    {"id": p.id, "kind": p.kind, "actions": [_told(action) for action in p.actions]} for p in proposals
+                ],
+            },
+        )
         if self.order.dry_run or self.baseline:
-            rows = tuple(PendingRow(id=p.id, summary=p.summary, reason=p.reason) for p in proposals)
+            rows = tuple(PendingRow(id=p.id, summary=p.summary, reason=p.reason, diff=p.diff) for p in proposals)
             if self.baseline:
                 self._only_recorded(selection)
             else:
@@ -336,15 +414,52 @@ class _Work:
         else:
             asked = ask(curation.store, proposals, now=now, libraries=self._judged(look))
             self.record = replace(self.record, pending=asked.pending, skipped=(*self.record.skipped, *asked.skipped))
-            outcomes = curation.applier.apply_all(
-                plan.actions, now=now, run_id=self.record.run_id, stop=_and_alive(stop, alive)
-            )
-            self._did(selection.apply, outcomes)
+            self._apply(selection.apply, plan.actions, stop)
             if plan.actions:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
                 self._check_archived(look)
+        if stop():
+            self.undone = True
+        elif not self.baseline:
+            changed = self._merge(look, selection, plan, stop)
+            if changed:
+                look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self.record = replace(self.record, after=look.counts())
-        self._finish(selection, stopped=stop() and not self.order.dry_run)
+        self._finish(selection)
+
+    def _scan(self, stop: Callable[[], bool]) -> None:
+        """Read the transcripts; where somebody else does that now, go on with what is known."""
+        try:
+            scan = self.curation.scan(stop)
+        except BusyError as error:
+            self._pass("scan", "skipped", f"{error}; what it has read so far counts")
+            return
+        trouble = _scan_warnings(scan)
+        self.record = replace(self.record, scan=scan)
+        self._warn(trouble)
+        self._pass("scan", "failed" if trouble else "done", trouble[0] if trouble else "")
+
+    def _names(self) -> list[LibraryName]:
+        """Return the libraries of this run, as configured."""
+        names = [LibraryName(settings.name) for settings in self.curation.config.libraries]
+        return [name for name in names if self.order.library in (None, name)]
+
+    def _warn(self, words: Sequence[str]) -> None:
+        self.record = replace(self.record, warnings=tuple(dict.fromkeys((*self.record.warnings, *words))))
+
+    def _apply(self, verdicts: Sequence[Verdict], actions: Sequence[Action], stop: Callable[[], bool]) -> None:
+        """Carry *actions* out one by one, so that whatever happens in between, what was done is in the record."""
+        outcomes: list[ActionOutcome] = []
+        now, run_id = self.record.started_at, self.record.run_id
+        try:
+            for action in actions:
+                done = self.curation.applier.apply_all((action,), now=now, run_id=run_id, stop=stop)
+                if not done:
+                    self.undone = True
+                    break
+                outcomes += done
+        finally:
+            self._did(verdicts, outcomes)
 
     # What was found.
 
@@ -365,38 +480,71 @@ class _Work:
         )
 
     def _costs(self, look: Look) -> list[LibraryCost]:
-        return [
-            library_cost(
-                name,
-                [
-                    IndexEntry(
-                        name=skill.name,
-                        description_bytes=len(skill.description.encode("utf-8", "replace")),
-                        description_tokens=skill.content.description_tokens,
-                        body_tokens=skill.content.body_tokens,
-                    )
-                    for skill in library.snapshot.skills
-                    if skill.broken is None
-                ],
-                calls_per_day=self.curation.calls_per_day(name),
-            )
-            for name, library in sorted(look.libraries.items())
-        ]
+        return [self.curation.cost_of(library.snapshot) for _, library in sorted(look.libraries.items())]
 
-    def _model_passes(self) -> None:
-        for name, enabled in (
-            ("distil", self.curation.config.distill.enabled),
-            ("umbrella", self.curation.config.umbrella.enabled),
-        ):
-            if not enabled:
-                self._pass(name, "skipped", "switched off in the configuration")
-            elif not self.order.llm:
-                self._pass(name, "skipped", "--no-llm was given")
-            else:
-                self._pass(name, "skipped", "not configured")
+    def _why_no_distil(self) -> str:
+        if not self.curation.config.distill.enabled:
+            return "switched off in the configuration"
+        return "--no-llm was given" if not self.order.llm else "not configured"
 
     def _pass(self, name: str, state: str, reason: str = "") -> None:
         self.record = replace(self.record, passes=(*self.record.passes, PassRow(name=name, state=state, reason=reason)))
+
+    # The umbrella pass.
+
+    def _merge(self, look: Look, selection: Selection, plan: Plan, stop: Callable[[], bool]) -> bool:
+        """Merge what belongs together in the libraries of this run, and return whether anything was changed."""
+        from curatord.passes.umbrella_shelf import LibraryCase  # late: most runs need nothing of that pass
+
+        curation, policy = self.curation, self.curation.config.lifecycle
+        cases = []
+        for name in self._judged(look):
+            library = look.libraries[name]
+            managed = sum(facts.managed for key, facts in look.facts.items() if key.library == name)
+            gone = sum(v.to is State.ARCHIVED for v in selection.apply if v.key.library == name)
+            cases.append(
+                LibraryCase(
+                    snapshot=library.snapshot,
+                    facts={key: facts for key, facts in look.facts.items() if key.library == name},
+                    clock=library.clock,
+                    policy=policy,
+                    seen_as=library.settings.seen_as,
+                    prune_room=max(0, cap_of(policy.max_archive, managed) - gone),
+                )
+            )
+        result, llm = curation.merger(
+            cases,
+            now=self.record.started_at,
+            run_id=self.record.run_id,
+            dry_run=self.order.dry_run,
+            llm=self.order.llm,
+            by_hand=self.order.trigger is Trigger.MANUAL,
+            stop=stop,
+        )
+        state = "done" if result.state in ("done", "budget", "stopped") else result.state
+        self._pass("umbrella", state, result.reason)
+        record = self.record
+        self.record = replace(
+            record,
+            consolidated=(*record.consolidated, *result.consolidated),
+            pruned=(*record.pruned, *result.pruned),
+            added=(*record.added, *result.added),
+            pending=(*record.pending, *result.pending),
+            skipped=(*record.skipped, *result.skipped),
+            failed=(*record.failed, *result.failed),
+            references=(*record.references, *result.references),
+            warnings=tuple(dict.fromkeys((*record.warnings, *result.warnings))),
+            llm=None if llm is None else {**llm, "prompts": result.prompts},
+            merges=tuple(result.libraries),
+            left=tuple(result.left),
+        )
+        self.umbrella_state, self.prunes_held = result.state, result.held
+        self.undone = self.undone or result.state == "stopped"
+        if result.actions:
+            curation.folders.write_plan(
+                record.run_id, {"actions": [_told(action) for action in (*plan.actions, *result.actions)]}
+            )
+        return any(isinstance(outcome, Applied) for outcome in result.outcomes)
 
     # What was decided.
 
@@ -412,7 +560,7 @@ class _Work:
         """Return what is to be done, with what keeps a library from it in the record."""
         judged = set(self._judged(look))
         verdicts: list[Verdict] = []
-        for key, verdict in sorted(look.verdicts.items()):
+        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place):
             if key.library in judged:
                 verdicts.append(verdict)
             elif verdict.moves and self.order.library in (None, key.library):
@@ -443,13 +591,15 @@ class _Work:
         self._tally()
 
     def _only_recorded(self, selection: Selection) -> None:
-        due = len(selection.apply) + len(selection.propose) + sum(len(held.due) for held in selection.held)
+        waiting = (*(verdict for verdict, _ in selection.propose), *(v for held in selection.held for v in held.due))
+        due = tuple(_row(verdict) for verdict in (*selection.apply, *waiting))
         interval = self.curation.config.gates.interval
         warning = (
-            f"this run only records. {plural(due, 'change')} would be due; "
+            f"this run only records. {plural(len(due), 'change')} would be due; "
             f"the first change comes one interval ({span(interval)}) later"
         )
-        self.record = replace(self.record, warnings=(*self.record.warnings, warning))
+        self.record = replace(self.record, due=due)
+        self._warn((warning,))
 
     def _did(self, verdicts: Sequence[Verdict], outcomes: Sequence[ActionOutcome]) -> None:
         transitions: list[TransitionRow] = []
@@ -508,14 +658,25 @@ class _Work:
                 kept.append(row)
         if wrong:
             self.record = replace(self.record, transitions=tuple(kept), failed=(*self.record.failed, *wrong))
+            self._tally()
 
-    def _finish(self, selection: Selection, *, stopped: bool) -> None:
+    def _finish(self, selection: Selection) -> None:
         record = self.record
-        nothing = not (record.transitions or record.pending or record.skipped or record.failed)
-        if stopped:
+        done = (record.transitions, record.consolidated, record.pruned, record.added, record.patched)
+        nothing = not any((*done, record.pending, record.skipped, record.failed))
+        if self.undone and not self.order.dry_run:
             outcome = Outcome.INTERRUPTED
-        elif selection.held and not self.baseline:
+        elif self.curation.unsettled(dry_run=self.order.dry_run):
+            outcome = Outcome.HELD  # an action that a kill left half-way waits for a person
+        elif (selection.held and not self.baseline) or self.prunes_held:
             outcome = Outcome.HELD
+        elif self.umbrella_state == "budget":
+            outcome = Outcome.BUDGET
+        elif self.umbrella_state == "failed" and not any(done):
+            # Nothing came of the run but an endpoint's error: that must not look like nothing to do (bugs B014).
+            outcome = Outcome.FAILED
+            self.record = replace(record, error=next((p.reason for p in record.passes if p.state == "failed"), None))
+            record = self.record
         elif record.failed or record.skipped or any(row.state == "failed" for row in record.passes):
             outcome = Outcome.PARTIAL
         else:
@@ -596,14 +757,14 @@ def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
     """Return what would become of skills that were not handed over, where that is anything but staying."""
     return tuple(
         {"library": key.library, "skill": key.rel, "would": verdict.would_be}
-        for key, verdict in sorted(look.verdicts.items())
+        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place)
         if verdict.would is not None and verdict.would.due and verdict.would_be
     )
 
 
 def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
     rows: list[Mapping[str, Any]] = []
-    for key, skill in sorted(look.live.items()):
+    for key, skill in sorted(look.live.items(), key=lambda item: item[0].place):
         words = [skill.broken] if skill.broken is not None else []
         words += [problem.words for problem in skill.problems]
         rows += [{"library": key.library, "skill": key.rel, "problem": text} for text in words]

@@ -46,7 +46,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row."""
+    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
 
     file_id: int
     path: str
@@ -57,6 +57,7 @@ class Details:
     watermark: Watermark
     state: bytes
     waiting: bool
+    kin: tuple[int, ...]
     grown_ms: int | None
     gone: bool
     failures: int
@@ -74,8 +75,9 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* are salted; *guarded* are the files under whose keys it was
-    read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason where it was read anew.
+    *file_id* None: a file never seen before. *anchors* and *probes* (looked up only) are salted; *guarded* are the
+    files under whose keys it was read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason
+    where it was read anew.
     """
 
     source_id: int
@@ -83,6 +85,7 @@ class Reading:
     file_id: int | None
     slice: Slice
     anchors: Sequence[int]
+    probes: Sequence[int] = ()
     guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
@@ -263,7 +266,7 @@ class IngestWriter(Protocol):
         ...
 
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
-        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
+        """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         ...
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
@@ -292,8 +295,22 @@ class IngestWriter(Protocol):
         """Note that a source that was there before is not there now; one that never was has no problem, it waits."""
         ...
 
-    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
-        """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
+    def finished(
+        self,
+        source_id: int,
+        *,
+        now_ms: int,
+        complete: bool,
+        present: int,
+        problems: Sequence[str],
+        lazily: bool = False,
+    ) -> None:
+        """
+        Note the end of a scan of the source; a *complete* one settles from when the source testifies.
+
+        *lazily*: it found nothing new; where that is all there is to say, its time is only kept in memory, until a
+        scan has something to write.
+        """
         ...
 
 

@@ -12,7 +12,11 @@ __all__ = ["PoolResult", "ReaderPool"]
 
 @dataclass(frozen=True, slots=True)
 class PoolResult:
-    """What became of the job with *number*: its slices, or the error that reading it raised."""
+    """
+    What became of the job with *number*: its slices, or the error that reading it raised.
+
+    Neither: its worker is gone, and the pass reads the item itself.
+    """
 
     number: int
     slices: tuple[Slice, ...]

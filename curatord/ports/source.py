@@ -101,7 +101,13 @@ class Slice:
 
 
 class Source(Protocol):
-    """One place of one host."""
+    """
+    One place of one host.
+
+    A source may have a method `began_ns(item) -> int` beside these: when what *item* holds began, in nanoseconds since
+    1970. Items are read in this order, else in that of their files' times. It matters where copies have new times: a
+    session that goes on after it was copied has the younger file, and is the older one all the same.
+    """
 
     @property
     def host(self) -> str:
@@ -163,7 +169,8 @@ class LineParser(Protocol):
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
         """
-        Take whole lines with the offset at which each begins: without LF, CR, BOM or NULs around, never blank.
+        Take whole lines with the offset at which each begins, without CR, BOM or NULs around and never blank. The LF
+        may still be there, since cutting it off would copy every line: what is keyed by its content leaves it out.
 
         A line may still hold several values, or none that is whole: `lines.objects` takes such a line apart. Never
         raises for what a line holds: a line that cannot be understood is counted in the findings.

@@ -74,7 +74,8 @@ class World:
         config = self.folder / "curatord.yaml"
         loaded = parse(
             config.read_bytes(),
-            {"HOME": str(self.folder / "home"), **self.settings},
+            # These tests are about the rules; the demonstration itself merges too.
+            {"HOME": str(self.folder / "home"), "CURATORD_UMBRELLA__ENABLED": "false", **self.settings},
             file=str(config),
             home=str(self.folder / "home"),
         )
@@ -90,9 +91,10 @@ class World:
         return Application(self.parts)
 
     def run(self, **order: Any) -> dict[str, Any]:
-        """Do a run by hand."""
+        """Do a run by hand. It must not fail: nothing changed is no good answer of a run that died."""
         asked = {"dry_run": False, "respect_gates": False, "llm": True, "library": None, **order}
         value: dict[str, Any] = self.app.run(**asked)
+        assert "failed" != value["outcome"], value["error"]
         return value
 
     def tick(self) -> str | None:

@@ -107,6 +107,26 @@ def test_last_line_without_newline_counts_once_the_file_is_settled(world: World)
     assert not world.queries.sessions()[0].restarts
 
 
+def test_line_end_that_comes_late_makes_no_other_record(world: World) -> None:
+    """A last record without id is the same with and without its LF, also in a copy and when all is read anew."""
+    log = a_log()
+    log.raw({"type": "mode", "mode": "plan", "sessionId": "s-1"})
+    path = log.write(world.projects)
+    path.write_bytes(log.text()[:-1])
+    touch(path, log.at)
+    world.clock.at = log.at + timedelta(hours=1)
+    world.scan()
+    path.write_bytes(log.text())
+    shutil.copy(path, path.with_name("copy.jsonl"))
+    new = path.with_name("new")
+    new.write_bytes(log.text().replace(b"hello", b"HELLO"))
+    new.rename(path)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (6, *A_LOG[1:])}
+
+
 def test_call_without_result_becomes_an_event_when_settled(world: World) -> None:
     """A skill call whose result never came counts once the session is quiet, and is looked at without being changed."""
     log = Log()
@@ -274,6 +294,20 @@ def test_copy_of_a_file_counts_for_nothing(world: World) -> None:
     world.scan()
 
     assert rows == world.rows()
+
+
+@pytest.mark.parametrize("mirror_first", [False, True])
+def test_mirror_that_is_kept_in_step(world: World, *, mirror_first: bool) -> None:
+    """A second place that gets each later record too counts for nothing, whichever of the two is read first."""
+    log = a_log()
+    for number in range(5):
+        log.said(f"more {number}")
+        path = log.write(world.projects)
+        mirror = path.with_name("0-mirror.jsonl" if mirror_first else "z-mirror.jsonl")
+        shutil.copy2(path, mirror)
+        world.scan()
+
+    assert world.rows() == {"s-1": (10, 0, 6, 2, {"Skill": 1}, 1)}
 
 
 def test_copy_met_in_the_same_scan(world: World) -> None:
@@ -539,7 +573,6 @@ def test_stopped_scan_goes_on_where_it_was(world: World) -> None:
 
 def test_large_file_is_committed_in_slices(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file larger than a slice can be stopped in its middle, and copies met in a later slice are passed over."""
-    monkeypatch.setattr("curatord.adapters.sources.json_lines.CHUNK", 4096)
     monkeypatch.setattr("curatord.adapters.sources.json_lines.SLICE", 16384)
     log = Log()
     for _ in range(100):

@@ -1,9 +1,9 @@
 """
 The shared tailer: hosts that append JSON lines to files, with a `LineParser` a host.
 
-A file is read in chunks of 1 MiB from its watermark, so memory does not depend on its size, and given out in slices of
-some 32 MiB, each with its own watermark. The file is opened read-only and, where the owner may ask for it, without
-touching its access time: not a byte, mode or time of a transcript changes.
+A file is read through a buffer of 1 MiB from its watermark, so memory does not depend on its size, and given out in
+slices of some 32 MiB, each with its own watermark. The file is opened read-only and, where the owner may ask for it,
+without touching its access time: not a byte, mode or time of a transcript changes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import os
 from collections.abc import Callable, Iterator
 
 from curatord.adapters.sources.walk import item_at, walk
-from curatord.core.transcript.lines import LineSplitter
-from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
+from curatord.core.transcript.lines import LineReader
+from curatord.ports.source import Item, Marks, ParserFactory, Slice, Start
 
-__all__ = ["CHUNK", "SLICE", "JsonLinesSource", "open_quietly"]
+__all__ = ["SLICE", "JsonLinesSource", "open_quietly"]
 
-CHUNK = 1024 * 1024  # 8 KiB would take four times as long
+BUFFER = 1024 * 1024  # 8 KiB would take four times as long
 SLICE = 32 * 1024 * 1024
 HEAD = 4096  # of a first record, so much is looked at: session, folder and time stand in front
 TAIL = 256
@@ -98,56 +98,41 @@ class JsonLinesSource:
     def read(self, item: Item, start: Start, stop: Callable[[], bool]) -> Iterator[Slice]:
         """Yield what the file holds from *start* on."""
         parser = self._parser(self._below(item.path), start)
-        splitter = LineSplitter(start.offset)
         descriptor = open_quietly(item.path)
-        try:
+        with open(descriptor, "rb", buffering=BUFFER) as file:
             head = _head(descriptor)
-            at = start.offset
-            read = 0
-            if at:
-                os.lseek(descriptor, at, os.SEEK_SET)
+            if start.offset:
+                file.seek(start.offset)
+            reader = LineReader(file.readline, start.offset)
             while True:
-                chunk = os.read(descriptor, CHUNK)
-                read += len(chunk)
-                at += len(chunk)
-                if chunk:
-                    parser.feed(splitter.feed(chunk))
-                    for line in splitter.oversize:
-                        parser.oversize(line.head, line.tail, line.size, line.offset)
-                    splitter.oversize.clear()
-                # A short read is the end of the file: nobody is asked twice, what comes later is the next scan's.
-                ended = len(chunk) < CHUNK
-                if ended and start.settled:
-                    _settle(parser, splitter)
-                if ended or read >= SLICE:
-                    stopped = not ended and stop()
-                    waits = parser.waiting or (splitter.half_size > 0 and not start.settled)
-                    yield Slice(
-                        findings=parser.findings(),
-                        offset=splitter.offset,
-                        size=at,
-                        state=parser.state(),
-                        marks=Marks(head=head, tail=_tail(descriptor, splitter.offset)),
-                        bytes_read=read,
-                        waiting=waits and not (ended and start.settled),
-                        last=ended,
-                    )
-                    read = 0
-                    if ended or stopped:
-                        return
-        finally:
-            os.close(descriptor)
+                began = reader.offset
+                parser.feed(reader.lines(SLICE))
+                for line in reader.oversize:
+                    parser.oversize(line.head, line.tail, line.size, line.offset)
+                reader.oversize.clear()
+                read = reader.offset + reader.half_size - began
+                if reader.ended and start.settled:
+                    last = reader.last_line()
+                    if last is not None:
+                        parser.feed([last])
+                    parser.settle()
+                stopped = not reader.ended and stop()
+                yield Slice(
+                    findings=parser.findings(),
+                    offset=reader.offset,
+                    size=reader.offset + reader.half_size,
+                    state=parser.state(),
+                    marks=Marks(head=head, tail=_tail(descriptor, reader.offset)),
+                    bytes_read=read,
+                    waiting=not start.settled and (parser.waiting or reader.half_size > 0),
+                    last=reader.ended,
+                )
+                if reader.ended or stopped:
+                    return
 
     def _below(self, path: str) -> str:
         below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
         return (os.path.basename(path) if below == path else below).replace(os.sep, "/")
-
-
-def _settle(parser: LineParser, splitter: LineSplitter) -> None:
-    last = splitter.last_line()
-    if last is not None:
-        parser.feed([last])
-    parser.settle()
 
 
 def _head(descriptor: int) -> bytes:

@@ -98,7 +98,18 @@ def _pi(env: Mapping[str, str], home: Path) -> list[Place]:
         value = _variable(env, variable, home)
         if value is not None:
             return [Place(host="pi", path=os.path.join(value, below) if below else value, why=f"${variable}")]
-    return [Place(host="pi", path=str(home / ".pi" / "agent" / "sessions"), why="default")]
+    first = home / ".pi" / "agent" / "sessions"
+    fork = home / ".omp" / "agent" / "sessions"  # oh-my-pi
+    chosen = [first, fork] if fork.is_dir() else [first]
+    return [Place(host="pi", path=str(path), why="default") for path in chosen]
+
+
+def _qwen_code(env: Mapping[str, str], home: Path) -> list[Place]:
+    for variable in ("QWEN_RUNTIME_DIR", "QWEN_HOME"):
+        value = _variable(env, variable, home)
+        if value is not None:
+            return [Place(host="qwen-code", path=value, why=f"${variable}")]
+    return [Place(host="qwen-code", path=str(home / ".qwen"), why="default")]
 
 
 def _opencode(env: Mapping[str, str], home: Path) -> list[Place]:
@@ -121,7 +132,7 @@ DEFAULTS: dict[HostName, Defaults] = {
     "dsh": _simple("dsh", "DSH_HOME", "sessions", ".dsh/sessions"),
     "opencode": _opencode,
     "gemini-cli": _simple("gemini-cli", "GEMINI_CLI_HOME", ".gemini/tmp", ".gemini/tmp"),
-    "qwen-code": _simple("qwen-code", "QWEN_HOME", "projects", ".qwen/projects"),
+    "qwen-code": _qwen_code,
     "copilot-cli": _simple("copilot-cli", "COPILOT_HOME", "", ".copilot"),
     "cursor": _simple("cursor", None, "", ".cursor"),
     "jsonl": lambda env, home: [],

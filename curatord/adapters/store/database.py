@@ -12,16 +12,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from curatord.core.cheap import dataclass
+from curatord.core.cheap import dataclass, field
 from curatord.errors import StateCorruptError, StateError, StateTooNewError
 
 __all__ = ["FILE_NAME", "Database", "from_ms", "open_database", "open_empty_database", "to_ms"]
 
-NEWEST = 3  # migrations in `schema`, which is imported only where one is due; a test holds them equal
+NEWEST = 4  # migrations in `schema`, which is imported only where one is due; a test holds them equal
 BUSY_TIMEOUT_S = 10.0
 FILE_NAME = "curatord.db"
 
@@ -56,10 +57,19 @@ class Database:
     read_only: bool = False
     is_new: bool = False
     rebuilt_from: Path | None = None
+    _one_at_a_time: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection inside BEGIN IMMEDIATE … COMMIT; any exception rolls all of it back."""
+        """
+        Yield the connection inside BEGIN IMMEDIATE … COMMIT; any exception rolls all of it back.
+
+        One at a time: a connection has one transaction, and several threads book what a model cost.
+        """
+        with self._one_at_a_time:
+            yield from self._transaction()
+
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield self.connection

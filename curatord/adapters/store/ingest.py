@@ -32,6 +32,7 @@ __all__ = ["IngestStore"]
 MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
 MAX_KIN = 256
+MAX_COPIES = 16
 MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
 
 _KNOWN = (
@@ -40,7 +41,7 @@ _KNOWN = (
 _KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
-    " failures, retry_at, error FROM files"
+    " failures, retry_at, error, kin, copies FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
 _ANY_GONE = (
@@ -76,6 +77,7 @@ class _Batch:
     events: list[tuple[Any, ...]] = field(default_factory=list)
     keys: list[tuple[Any, ...]] = field(default_factory=list)
     anchors: dict[int, int] = field(default_factory=dict)
+    copies: dict[int, list[int]] = field(default_factory=dict)
     hours: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     days: dict[tuple[int, int], int] = field(default_factory=dict)
     sessions: dict[tuple[str, str], _Session] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class IngestStore:
         self._connection = database.connection
         self._hosts: dict[int, str] = {}
         self._versions: dict[int, set[str]] = {}
+        self._unwritten: dict[int, int] = {}  # source -> time of a complete scan that found nothing new
 
     # -- sources and files
 
@@ -137,13 +140,13 @@ class IngestStore:
         return [_details(row) for row in rows]
 
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
-        """Return the packed keys of the files and, with *kin*, of those whose records they repeat."""
+        """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         found: list[bytes] = []
         wanted = list(dict.fromkeys(file_ids))
         for file_id in wanted:  # grows while it is gone through
             if kin and len(wanted) < MAX_KIN:
-                (told,) = self._connection.execute("SELECT kin FROM files WHERE id = ?", (file_id,)).fetchone()
-                wanted += [other for other in json.loads(told) if other not in wanted]
+                told = self._connection.execute("SELECT kin, copies FROM files WHERE id = ?", (file_id,)).fetchone()
+                wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
         return found
@@ -189,13 +192,30 @@ class IngestStore:
                 (told := _json(["it is not there any more"]), source_id, told),
             )
 
-    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
+    def finished(
+        self,
+        source_id: int,
+        *,
+        now_ms: int,
+        complete: bool,
+        present: int,
+        problems: Sequence[str],
+        lazily: bool = False,
+    ) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         connection = self._connection
         row = connection.execute(
-            "SELECT complete_at, testifies_from FROM sources WHERE id = ?", (source_id,)
+            "SELECT complete_at, testifies_from, present, problems FROM sources WHERE id = ?", (source_id,)
         ).fetchone()
-        complete_at, testifies = row
+        complete_at, testifies, was_present, were_problems = row
+        same = was_present == present and were_problems == json.dumps(list(problems)[:MAX_PROBLEMS])
+        if lazily and complete and complete_at is not None and same:
+            if present:
+                self._unwritten[source_id] = now_ms
+            return
+        # A scan since then that only memory knows of; a kill forgets it, which makes testimony younger, never older.
+        if complete_at is not None:
+            complete_at = max(complete_at, self._unwritten.pop(source_id, complete_at))
         if complete:
             testifies = self._testimony(source_id, now_ms, complete_at, testifies, present)
             # An empty place says nothing: a folder that is not mounted must not make all older testimony void.
@@ -250,7 +270,7 @@ class IngestStore:
             for place, reading in enumerate(readings):
                 shared = frozenset(
                     owner
-                    for anchor in reading.anchors
+                    for anchor in (*reading.anchors, *reading.probes)
                     if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
                     and owner not in reading.guarded
                 )
@@ -263,6 +283,8 @@ class IngestStore:
                     batch.files.append(_file_row(file_id, reading))
                 else:
                     self._update_file(connection, file_id, reading, now_ms)
+                for other in reading.guarded - {file_id}:
+                    batch.copies.setdefault(other, []).append(file_id)
                 for anchor in reading.anchors:
                     batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
                 if reading.slice.findings.keys:
@@ -284,7 +306,7 @@ class IngestStore:
 
     def _owners(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> dict[int, int]:
         """Return which files hold those anchors of the batch that are known."""
-        wanted = [anchor for reading in readings for anchor in reading.anchors]
+        wanted = list({key for reading in readings for keys in (reading.anchors, reading.probes) for key in keys})
         if not wanted:
             return {}
         return dict(
@@ -392,6 +414,13 @@ class IngestStore:
             " (?, (SELECT coalesce(max(seq), 0) + 1 FROM keys WHERE file = ?), ?)",
             batch.keys,
         )
+        for file_id, copies in batch.copies.items():
+            (told,) = connection.execute("SELECT copies FROM files WHERE id = ?", (file_id,)).fetchone()
+            held = json.loads(told)
+            more = [copy for copy in copies if copy not in held]
+            if more:
+                newest = _json([*held, *more][-MAX_COPIES:])
+                connection.execute("UPDATE files SET copies = ? WHERE id = ?", (newest, file_id))
         many("INSERT OR IGNORE INTO anchors VALUES (?, ?)", batch.anchors.items())
         many(
             "INSERT INTO hours VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
@@ -512,6 +541,7 @@ def _details(row: tuple[Any, ...]) -> Details:
         watermark=Watermark(offset=row[6], head=row[7], tail=row[8]),
         state=row[9],
         waiting=bool(row[10]),
+        kin=tuple(dict.fromkeys(json.loads(row[16]) + json.loads(row[17]))),
         grown_ms=row[11],
         gone=row[12] is not None,
         failures=row[13],

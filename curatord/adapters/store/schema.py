@@ -7,6 +7,7 @@ of its own; this one only puts them in order.
 
 from __future__ import annotations
 
+from curatord.adapters.store.schema_answers import ANSWERS_1
 from curatord.adapters.store.schema_curation import CURATION_1
 from curatord.adapters.store.schema_ingest import INGEST_1
 from curatord.adapters.store.schema_library import LIBRARY_1
@@ -27,4 +28,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(name="ingest: sources, files, sessions, events", statements=INGEST_1),
     Migration(name="curation: skills, runs, actions, proposals", statements=CURATION_1),
     Migration(name="library: kept readings of packages", statements=LIBRARY_1),
+    Migration(name="umbrella: remembered answers of models", statements=ANSWERS_1),
 )

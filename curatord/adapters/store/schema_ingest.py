@@ -4,7 +4,8 @@ Tables of the ingest: what was read of which transcript, and what it said. Times
 `files` holds one row a file that was ever seen, known by `head`, device and inode rather than by path; `gone_at` says
 that it is no longer there, its counts stay. `parts` is what one file says about one session: a session's totals are
 sums over its parts, so a file can be moved, restarted or gone without touching another's. `kin` are files whose records
-this one repeats: its own keys lack those, so whoever shares with it shares with them. `keys` and `anchors`: see
+this one repeats: its own keys lack those, so whoever shares with it shares with them; `copies`
+are the newest of those that repeat it, since a mirror gets each later record too. `keys` and `anchors`: see
 `core/transcript/ids.py`; an anchor's key is salted with the host, since copies count once per host. `hours` and
 `days` are per source, over sessions that count: when somebody worked, and turns of the model.
 """
@@ -55,6 +56,7 @@ INGEST_1: tuple[str, ...] = (
         error TEXT,
         bad TEXT NOT NULL DEFAULT '[]',
         kin TEXT NOT NULL DEFAULT '[]',
+        copies TEXT NOT NULL DEFAULT '[]',
         restarts TEXT NOT NULL DEFAULT '[]'
     )
     """,

@@ -23,6 +23,7 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -190,8 +191,7 @@ class ClaudeCodeParser:
         self._scheduled = saved.scheduled
         self._hour_from = ""  # the hour that `_hour` is of, as text: no time lies between two empty ones
         self._hour_to = ""
-        # The first record is never quick, and with fewer than ANCHOR_FIRST such ones, those few are the heads.
-        self._heads: list[bytes] = [] if fresh else [b""] * ANCHOR_FIRST
+        self._heads: list[bytes] | None = [] if fresh else None  # known ones at the file's beginning; None: not there
         self._new: dict[str, None] = {}  # uuids of this slice, in order
         self._seen: set[str] = set()  # of those before, and of known ones
         self._begin()
@@ -306,8 +306,10 @@ class ClaudeCodeParser:
             if told or tally.user_turns or account.rest:
                 _tell_times(account)
                 found.sessions[session] = tally
-        found.heads = b"".join(self._heads)
-        self._heads = [b""] * ANCHOR_FIRST  # later slices have none
+        if self._heads is not None:
+            first = list(islice(self._new, ANCHOR_FIRST))
+            found.heads = b"".join((*self._heads, fold_uuids(first), *self._other_keys[:ANCHOR_FIRST]))
+            self._heads = None
         found.keys = fold_uuids(list(self._new)) + b"".join(self._other_keys)
         if len(self._seen) >= WINDOW:
             self._seen = set()
@@ -380,7 +382,7 @@ class ClaudeCodeParser:
             else:
                 self._new[uuid] = None
         if not uuid or copy:
-            key = chained(self._key_before(), content)
+            key = chained(self._key_before(), content.rstrip(b"\n"))
             if self._guard is not None and key in self._guard:
                 known = True
             else:
@@ -389,9 +391,6 @@ class ClaudeCodeParser:
             self._last_id = None
         else:
             self._last_id = uuid
-        if len(self._heads) < ANCHOR_FIRST:
-            self._heads.append(self._key_before())
-
         session = record.sessionId
         if session and session != self._session:
             self._session = session
@@ -406,6 +405,8 @@ class ClaudeCodeParser:
                 self._time = time
         if known:
             self._findings.repeated += 1
+            if self._heads is not None and len(self._heads) < ANCHOR_FIRST:
+                self._heads.append(self._key_before())
             return
 
         account = self._current
@@ -510,15 +511,18 @@ class ClaudeCodeParser:
             if len(self._calls) > WINDOW:
                 self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
         name = block.name or "(unnamed)"
-        if name in tally.tool_calls:
-            tally.tool_calls[name] += 1
+        counts = tally.tool_calls
+        if name in counts:
+            counts[name] += 1
         else:
             tally.called(name)
-        if name not in TOOLS_THAT_TOUCH:
-            return
         given = block.input
-        if given is None:
+        if name not in TOOLS_THAT_TOUCH or given is None:
             return
+        if name in FILE_TOOLS:
+            path = given.file_path or given.notebook_path or given.path
+            if type(path) is not str or ("skill" not in path and "SKILL.md" not in path):
+                return  # the usual case
         found = self._sightings(name, given, ident, record.cwd or self._cwd or None)
         if not found:
             return
@@ -534,8 +538,6 @@ class ClaudeCodeParser:
     def _sightings(self, tool: str, given: Arguments, call: str | None, cwd: str | None) -> list[Sighting]:
         if tool in FILE_TOOLS:
             path = given.file_path or given.notebook_path or given.path
-            if not isinstance(path, str) or ("skill" not in path and "SKILL.md" not in path):
-                return []  # the usual case
             skill = skill_of_path(path)
             return [self._sighting(skill, FILE_TOOLS[tool], tool, call, cwd, path)] if skill else []
         command = given.command if isinstance(given.command, str) else ""
@@ -723,7 +725,7 @@ class ClaudeCodeParser:
         """Take a line apart that holds several objects, none, or one with values of other types than usual."""
         for value in objects(line):
             if isinstance(value, Unreadable):
-                key = chained(self._key_before(), line)
+                key = chained(self._key_before(), line.rstrip(b"\n"))
                 self._last_key, self._last_id = key, None
                 if self._guard is not None and key in self._guard:
                     self._findings.repeated += 1

@@ -8,7 +8,7 @@ row per record (as dear as reading it), or two different records under one key (
 The plan: a record's key is 64 bits. A UUID is folded (its two halves, exclusive or), any other id and any content is
 hashed with BLAKE2b. A file's keys are one packed string, written once and only read again when the file grows or when
 another file turns out to share history with it. To find out *that* it shares, a few keys of each file are **anchors**
-in an indexed table: its first `ANCHOR_FIRST`, and every key that is 0 modulo `ANCHOR_EVERY`, so about one in 64. A
+in an indexed table: its first `ANCHOR_FIRST`, and every key that is 0 modulo `ANCHOR_EVERY`, so about one in 16. A
 copy begins with its original's beginning or holds a run of its records, so its anchors meet those of the original:
 always when the beginning was copied, and with probability 1 − (15/16)ⁿ when only a run of n records from the middle
 was. Only then the original's keys are loaded, as a `Guard`, and the copy is read once more under it.
@@ -37,11 +37,12 @@ __all__ = [
     "fold_uuids",
     "id_key",
     "occurrence",
+    "probes_of",
     "unpack",
 ]
 
 KEY_BYTES = 8
-ANCHOR_FIRST = 4
+ANCHOR_FIRST = 8
 ANCHOR_EVERY = 16
 _PROBES = 48  # so many look-ups are cheaper by searching the packed string than by building a set of it
 _HEX = frozenset("0123456789abcdefABCDEF")
@@ -115,12 +116,21 @@ def anchors_of(keys: bytes, heads: bytes = b"") -> list[int]:
     Args:
         keys: Packed keys of one stretch of a file.
         heads: Packed keys of the first records of the file, or of each session that begins in this stretch of it.
+            Without any, the stretch's first key counts as such: files that are followed as they grow then have an
+            anchor in each stretch.
     """
-    first = array("q", heads)
+    first = array("q", heads or keys[:KEY_BYTES])
     rest = array("q", keys)
     first.byteswap()
     rest.byteswap()
     return list(dict.fromkeys([*first, *(number for number in rest if not number % ANCHOR_EVERY)]))
+
+
+def probes_of(keys: bytes) -> list[int]:
+    """Return what of a stretch's *keys* is looked up besides its anchors: the first ones, wherever it stands."""
+    first = array("q", keys[: ANCHOR_FIRST * KEY_BYTES])
+    first.byteswap()
+    return first.tolist()
 
 
 class Guard:
@@ -137,6 +147,11 @@ class Guard:
         self._packed = [keys for keys in packed if keys]
         self._set: set[bytes] | None = None
         self._asked = 0
+
+    @property
+    def packed(self) -> list[bytes]:
+        """The packed strings, to make a wider guard of."""
+        return self._packed
 
     def __bool__(self) -> bool:
         return bool(self._packed)

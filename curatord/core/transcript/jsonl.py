@@ -103,11 +103,11 @@ class JsonlParser:
             except (msgspec.MsgspecError, RecursionError, ValueError):
                 value = None
             if isinstance(value, dict):
-                self._take(value, line)
+                self._take(value, line.rstrip(b"\n"))
                 continue
             for each in objects(line):
                 if isinstance(each, Unreadable):
-                    self._unreadable(line, offset, each.reason)
+                    self._unreadable(line.rstrip(b"\n"), offset, each.reason)
                 else:
                     self._take(each, json.dumps(each, sort_keys=True).encode("ascii"))
 

@@ -6,10 +6,11 @@ What can go wrong (formats page, section 0; bugs B079, B085–B088): a line is c
 objects together or one writes into the other's line; an image makes a line of 200 MB; NULs stand where a crash left a
 hole; a BOM or CRs come from another system; U+2028 or NEL stand inside strings, so only LF ends a line.
 
-The plan: `LineSplitter` is fed chunks as they are read and yields lines. It holds back what follows the last LF;
-`offset` is the watermark, the byte after the last LF that was given out. A line longer than `MAX_LINE` is streamed
-past: its first and last `EDGE` bytes are given out as an `Oversize`. The common line costs one slice and two
-comparisons; everything odd is found by its first or last byte not being a brace, and cleaned then.
+The plan: `LineReader` pulls lines from a file's own buffer, which is the quickest way there is; `LineSplitter` is fed
+chunks, for streams that come in pieces (decompressed ones). Both hold back what follows the last LF; `offset` is the
+watermark, the byte after the last LF that was given out. A line longer than `MAX_LINE` is streamed past: its first
+and last `EDGE` bytes are given out as an `Oversize`. The common line costs one slice and two comparisons; everything
+odd is found by its first or last byte not being a brace, and cleaned then.
 
 `objects` is for the line that the fast decoder refused: it takes value after value from it with the standard library's
 decoder, which is slow but takes lone surrogates, cut characters and glued objects, and says what was left over.
@@ -18,12 +19,13 @@ decoder, which is slow but takes lone surrogates, cut characters and glued objec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from curatord.core.cheap import dataclass
 
-__all__ = ["EDGE", "MAX_LINE", "LineSplitter", "Oversize", "Unreadable", "clean", "objects", "printable"]
+__all__ = ["EDGE", "MAX_LINE", "LineReader", "LineSplitter", "Oversize", "Unreadable", "clean", "objects", "printable"]
 
 MAX_LINE = 8 * 1024 * 1024  # bugs B087
 EDGE = 64 * 1024
@@ -48,6 +50,82 @@ class Unreadable:
     """What could not be decoded of a line, and why."""
 
     reason: str
+
+
+class LineReader:
+    """
+    Yields the lines of a file from *offset* on, as `LineSplitter` would, mostly with their LF: cutting it off would
+    copy every byte once more.
+
+    Args:
+        readline: The file's own `readline`, positioned at *offset*; it is given how many bytes to read at most.
+        offset: Where reading begins.
+    """
+
+    __slots__ = ("_half", "_readline", "ended", "half_size", "offset", "oversize")
+
+    def __init__(self, readline: Callable[[int], bytes], offset: int = 0) -> None:
+        self._readline = readline
+        self._half = b""
+        self.half_size = 0  # bytes that wait for their LF
+        self.offset = offset
+        self.oversize: list[Oversize] = []
+        self.ended = False
+
+    def lines(self, most: int) -> Iterator[tuple[bytes, int]]:
+        """Yield lines until some *most* bytes were read, or the file `ended`; to be run to its end."""
+        at = self.offset
+        stop = at + most
+        for line in iter(partial(self._readline, MAX_LINE + 1), b""):
+            if line[-1] != 10:  # LF
+                rest = self._without_end(line, at)
+                if not rest:
+                    break
+                at += rest
+            else:
+                offset = at
+                at += len(line)
+                if line[0] == 123 and line[-2] == 125:  # { and }
+                    yield line, offset
+                else:
+                    line = clean(line, first=offset == 0)
+                    if line:
+                        yield line, offset
+            if at >= stop:
+                break
+        else:
+            self.ended = True
+        self.offset = at
+
+    def last_line(self) -> tuple[bytes, int] | None:
+        """Return the unfinished last line if it is whole all the same; see `LineSplitter.last_line`."""
+        line = _whole(self._half, first=self.offset == 0)
+        if not line:
+            return None
+        at = self.offset
+        self.offset += self.half_size
+        self._half = b""
+        self.half_size = 0
+        return line, at
+
+    def _without_end(self, line: bytes, offset: int) -> int:
+        """Take a *line* that did not end: the last one, or one too long; return its size, or 0 where it still waits."""
+        if len(line) <= MAX_LINE:
+            self._half, self.half_size = line, len(line)
+            self.ended = True
+            return 0
+        head, tail, size = line[:EDGE], line[-EDGE:], len(line)
+        while True:
+            piece = self._readline(MAX_LINE)
+            size += len(piece)
+            tail = (tail + piece)[-EDGE:]
+            if piece.endswith(b"\n"):
+                self.oversize.append(Oversize(head=head, tail=tail[:-1], size=size - 1, offset=offset))
+                return size
+            if not piece:
+                self.half_size = size
+                self.ended = True
+                return 0
 
 
 class LineSplitter:
@@ -125,10 +203,8 @@ class LineSplitter:
         For settled files: exporters cut the final LF (bugs B082). `offset` then stands behind it, so the LF that may
         come later is a blank line. None leaves everything as it was.
         """
-        if not self._half_size or self._cut:
-            return None
-        line = clean(b"".join(self._half), first=self.offset == 0)
-        if not line or any(not isinstance(value, dict) for value in objects(line)):
+        line = b"" if self._cut else _whole(b"".join(self._half), first=self.offset == 0)
+        if not line:
             return None
         at = self.offset
         self.offset += self._half_size
@@ -156,6 +232,12 @@ class LineSplitter:
         self._half_size = 0
         self._cut = False
         self._tail = b""
+
+
+def _whole(half: bytes, *, first: bool) -> bytes:
+    """Return an unfinished line, cleaned, if it holds whole objects and nothing else; empty if not."""
+    line = clean(half, first=first)
+    return line if line and all(isinstance(value, dict) for value in objects(line)) else b""
 
 
 def clean(line: bytes, *, first: bool = False) -> bytes:

@@ -1,0 +1,127 @@
+"""
+Compressed transcripts as streams: gzip and zstd, told by their first bytes and not by their names.
+
+Codex compresses rollouts after a week, users compress what they archive, DSH writes nothing else. All offsets of such a
+file are those of its unpacked bytes, so that a watermark is good before and after it was packed (bugs B094).
+
+Memory is bounded whatever the file says: a chunk at a time comes out, and a zstd window above 128 MiB is refused. Time
+is bounded by `MOST` bytes that one file may unpack to. A stream that ends early (still being written, or cut) gives
+what is whole in it. Several members or frames behind one another are one stream; what follows the last is passed over.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from curatord.errors import TranscriptError
+
+__all__ = ["PACKED", "Unpacked", "unpacked"]
+
+PACKED = (".gz", ".zst", ".zstd")
+MOST = 16 * 1024**3
+WINDOW_LOG = 27
+_CHUNK = 256 * 1024
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = b"\x2a\x4d\x18"  # a frame without content, after one byte 0x50…0x5f
+
+
+class Unpacked:
+    """
+    The unpacked bytes of an open file, from its start.
+
+    Args:
+        descriptor: Stands at the file's start; stays open.
+        begin: Makes a decompressor for the next member or frame.
+        errors: What it raises for broken data.
+    """
+
+    def __init__(self, descriptor: int, begin: Callable[[], Any], errors: tuple[type[Exception], ...]) -> None:
+        self._descriptor = descriptor
+        self._begin = begin
+        self._errors = errors
+        self._now = begin()
+        self._fed = False
+        self._rest = b""
+        self._given = 0
+        self._ended = False
+
+    @property
+    def cut(self) -> bool:
+        """Whether the file ended before the stream did: it is still being written, or was cut."""
+        return self._ended and self._fed
+
+    def read(self, size: int) -> bytes:
+        """
+        Return the next *size* bytes, fewer only at the end.
+
+        Raises:
+            TranscriptError: The data is broken, or unpacks to more than `MOST`.
+        """
+        parts: list[bytes] = []
+        wanted = size
+        while wanted > 0 and not self._ended:
+            piece = self._next(wanted)
+            parts.append(piece)
+            wanted -= len(piece)
+        data = b"".join(parts)
+        self._given += len(data)
+        if self._given > MOST:
+            raise TranscriptError(f"unpacks to more than {MOST} bytes", offset=self._given)
+        return data
+
+    def _next(self, most: int) -> bytes:
+        if not self._rest and getattr(self._now, "needs_input", True):
+            self._rest = os.read(self._descriptor, _CHUNK)
+            if not self._rest:
+                self._ended = True
+                return b""
+        try:
+            piece: bytes = self._now.decompress(self._rest, most)
+        except self._errors as error:
+            if not self._fed and self._given:
+                self._ended, self._fed = True, False  # padding, or whatever stands behind the last member
+                return b""
+            raise TranscriptError(f"cannot be unpacked: {error}", offset=self._given) from error
+        self._fed = True
+        # zlib hands back what it did not take; the zstd module keeps it.
+        self._rest = getattr(self._now, "unconsumed_tail", b"")
+        if self._now.eof:
+            self._rest = self._now.unused_data
+            self._now = self._begin()
+            self._fed = False
+        return piece
+
+
+def unpacked(descriptor: int) -> Unpacked | None:
+    """
+    Return the unpacked stream of the file open at *descriptor*, or None where it is not compressed.
+
+    Raises:
+        TranscriptError: It is compressed with zstd, and no module for that is there.
+    """
+    magic = os.pread(descriptor, 4, 0)
+    if magic[:2] == _GZIP:
+        return Unpacked(descriptor, lambda: zlib.decompressobj(wbits=31), (zlib.error,))
+    if magic == _ZSTD or (magic[1:] == _SKIPPABLE and 0x50 <= magic[0] <= 0x5F):
+        zstd = _zstd()
+        options = {zstd.DecompressionParameter.window_log_max: WINDOW_LOG}
+        return Unpacked(descriptor, lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError,))
+    return None
+
+
+def _zstd() -> Any:
+    """Return the zstd module of this Python: its own from 3.14 on, the same as a package before."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise TranscriptError(
+        "is compressed with zstd, for which no module is installed",
+        hint="install the package backports.zstd, or run curatord with Python 3.14 or newer",
+    )

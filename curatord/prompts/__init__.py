@@ -1,0 +1,1 @@
+"""Prompt files, one a task; the configuration's `prompts` folder may hold others in their place."""

@@ -1,0 +1,50 @@
+"""Prompt files: ours, and the user's in their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from curatord.adapters.prompts import PromptFiles
+from curatord.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", ["survey", "merge"])
+def test_the_package_brings_its_prompts(name: str) -> None:
+    """Each is a short text, and says that it is not the user's."""
+    prompt = PromptFiles().read(name)
+
+    assert not prompt.own
+    assert 400 < len(prompt.text) < 4_000
+    assert 64 == len(prompt.sha256)
+
+
+def test_prompts_hold_no_data_mark() -> None:
+    """The one data part stands in the user message."""
+    assert all("<curatord-data>" not in PromptFiles().read(name).text for name in ("survey", "merge"))
+
+
+def test_a_users_file_takes_the_place_of_ours(tmp_path: Path) -> None:
+    """One by one: what is not there is ours still. A byte-order mark is no part of it."""
+    (tmp_path / "merge.md").write_bytes(b"\xef\xbb\xbfMine.")
+
+    prompts = PromptFiles(str(tmp_path))
+
+    assert ("Mine.", True) == (prompts.read("merge").text, prompts.read("merge").own)
+    assert not prompts.read("survey").own
+
+
+@pytest.mark.parametrize("data", [b"", b"  \n", b"\xff\xfe", b"x" * 70_000])
+def test_a_file_that_cannot_be_a_prompt_is_named(tmp_path: Path, data: bytes) -> None:
+    """Empty, no UTF-8, or far too long: an error of the configuration with the path."""
+    (tmp_path / "merge.md").write_bytes(data)
+
+    with pytest.raises(ConfigError, match=r"merge\.md"):
+        PromptFiles(str(tmp_path)).read("merge")
+
+
+def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+    """A typo in the path is not answered with our own words in silence."""
+    with pytest.raises(ConfigError, match="no folder"):
+        PromptFiles(str(tmp_path / "gone")).read("merge")

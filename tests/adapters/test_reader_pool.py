@@ -1,0 +1,84 @@
+"""Reading in other processes comes to the same as reading here, whatever becomes of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from curatord.adapters.sources.pool import ProcessPool, reader_processes
+from curatord.core.settings import SourceSettings
+from curatord.passes import ingest
+from curatord.passes.ingest import ScanReport, scan
+from tests.claude_log import START, Log
+from tests.ingest_world import QUIET, World
+
+
+def a_home(world: World, sessions: int) -> None:
+    for number in range(sessions):
+        log = Log(f"s-{number}", start=START + timedelta(minutes=number))
+        for _ in range(number % 5 + 1):
+            log.said("hello")
+            log.skill("pdf-forms")
+        log.write(world.projects)
+        if number % 4 == 0:
+            fork = log.forked(f"f-{number}")
+            fork.said("own")
+            fork.write(world.projects)
+
+
+def pooled(world: World, *, killed: bool = False) -> ScanReport:
+    places = [(SourceSettings(host="claude-code"), str(world.projects))]
+
+    @contextlib.contextmanager
+    def pool() -> Iterator[ProcessPool]:
+        with reader_processes(places, count=2) as made:
+            if killed:
+                for worker in made._workers:
+                    os.kill(worker._process.pid, signal.SIGKILL)
+            yield made
+
+    return scan([world.source()], world.store, clock=world.clock, quiet=QUIET, pool=pool)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_same_rows_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, killed: bool) -> None:
+    """Two workers, alive or killed at once, end with the rows that one process comes to, forks counted once."""
+    monkeypatch.setattr(ingest, "POOL_FROM", 0)
+    world = World(tmp_path / "one")
+    a_home(world, 40)
+    alone = World(tmp_path / "two")
+    scan([world.source()], alone.store, clock=world.clock, quiet=QUIET)
+
+    report = pooled(world, killed=killed)
+
+    expected = alone.rows(), alone.events()
+    got = world.rows(), world.events()
+    alone.database.close()
+    world.database.close()
+    assert expected == got
+    assert report.notes == []
+
+
+def test_unreadable_file_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker cannot read is noted as if it were read here."""
+    monkeypatch.setattr(ingest, "POOL_FROM", 0)
+    world = World(tmp_path)
+    a_home(world, 8)
+    bad = world.projects / "-home-dev-app" / "s-3.jsonl"
+    items = list(world.source().items())
+    bad.unlink()
+    source = world.source()
+    monkeypatch.setattr(type(source), "items", lambda _: iter(items))
+
+    report = pooled(world)
+
+    rows = world.rows()
+    world.database.close()
+    assert "s-3" not in rows
+    assert [note.kind for note in report.notes] == ["vanished"]

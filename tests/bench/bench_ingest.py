@@ -1,0 +1,182 @@
+"""
+Speed and size of the ingest, as ratios within one run: pairs side by side (A B A B …), medians.
+
+    python -m tests.bench.bench_ingest --corpus DIR [--pairs 5] [--ccusage PATH] [--fast-resume PATH]
+    python -m pytest -m bench tests/bench/bench_ingest.py
+
+Each side is a fresh process that says its own wall and CPU seconds and its peak memory, start-up included. Peers are
+optional, given by the path of their program; they are run with a home of their own that links to the corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of one side cost: seconds, seconds, bytes."""
+
+    wall: float
+    cpu: float
+    peak: int
+
+
+def run(command: list[str], *, env: dict[str, str] | None = None) -> Cost:
+    """Return the cost of *command* with all its children."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    complaint = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command[:4]}… ended with {process.returncode}: {complaint[-2000:].decode()}")
+    return Cost(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def ours(what: str, *arguments: str) -> list[str]:
+    """Return the command for one of `sides`."""
+    return [sys.executable, "-m", "tests.bench.sides", what, *arguments]
+
+
+def paired(a: Callable[[], Cost], b: Callable[[], Cost], pairs: int) -> dict[str, float]:
+    """Return medians of *a*, of *b* and of their ratios over *pairs* pairs."""
+    costs = [(a(), b()) for _ in range(pairs)]
+    return {
+        "wall": statistics.median(x.wall for x, _ in costs),
+        "cpu": statistics.median(x.cpu for x, _ in costs),
+        "other_wall": statistics.median(y.wall for _, y in costs),
+        "other_cpu": statistics.median(y.cpu for _, y in costs),
+        "wall_ratio": statistics.median(x.wall / y.wall for x, y in costs),
+        "cpu_ratio": statistics.median(x.cpu / y.cpu for x, y in costs),
+        "peak_mib": max(x.peak for x, _ in costs) / MIB,
+        "other_peak_mib": max(y.peak for _, y in costs) / MIB,
+    }
+
+
+# -- the goals
+
+ONE_FIELD = "3 to one msgspec field (<= 1.7)"
+APPEND = "7 append to commit, without the watcher, ms (p50 <= 2, p95 <= 10)"
+
+
+def measure(
+    projects: Path, *, pairs: int, ccusage: str | None, fast_resume: str | None, log: Callable[[str], None]
+) -> dict[str, dict[str, float]]:
+    """Return each goal's figures; *log* gets a line for each as it is done."""
+    told: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        scratch = Path(name)
+
+        def fresh(workers: int) -> Callable[[], Cost]:
+            def go() -> Cost:
+                shutil.rmtree(scratch / "state", ignore_errors=True)
+                return run(ours("scan", str(projects), str(scratch / "state"), str(workers)))
+
+            return go
+
+        def note(goal: str, figures: dict[str, float]) -> None:
+            told[goal] = figures
+            log(f"{goal}: " + ", ".join(f"{key} {value:.3f}" for key, value in figures.items()))
+
+        idle = run(ours("imports")).peak / MIB
+        figures = paired(fresh(0), lambda: run(ours("one_field", str(projects))), pairs)
+        figures["over_idle_mib"] = figures["peak_mib"] - idle
+        note(ONE_FIELD, figures)
+        log(f"5 memory over the idle process (<= 48 MiB): {figures['over_idle_mib']:.1f}")
+        try:
+            note("3 to orjson (<= 1.0)", paired(fresh(0), lambda: run(ours("orjson", str(projects))), pairs))
+        except RuntimeError:
+            log("3 to orjson: not installed")
+        note("2 two readers to one", paired(fresh(1), fresh(0), pairs))
+        home = scratch / "home"
+        if ccusage or fast_resume:
+            (home / ".claude").mkdir(parents=True)
+            (home / ".claude" / "projects").symlink_to(projects)
+        env = {**os.environ, "HOME": str(home)}
+        env.pop("CLAUDE_CONFIG_DIR", None)
+        if ccusage:
+            peer = [ccusage, "claude", "daily", "--offline", "--json"]
+            note("1 to ccusage (cpu <= 0.6, wall <= 1.0)", paired(fresh(0), lambda: run(peer, env=env), pairs))
+            note("2 two readers to ccusage (wall <= 0.75)", paired(fresh(1), lambda: run(peer, env=env), pairs))
+        if fast_resume:
+
+            def index() -> Cost:
+                shutil.rmtree(home / ".cache", ignore_errors=True)
+                return run([fast_resume, "--rebuild", "--stats"], env=env)
+
+            note("4 to fast-resume (<= 0.5)", paired(fresh(0), index, pairs))
+        state = scratch / "kept"
+        run(ours("scan", str(projects), str(state), "0"))
+        imports = statistics.median(run(ours("imports")).wall for _ in range(pairs))
+        bare = statistics.median(run([sys.executable, "-c", "pass"]).wall for _ in range(pairs))
+        figures = paired(
+            lambda: run(ours("scan", str(projects), str(state), "0")), lambda: run(ours("stat", str(projects))), pairs
+        )
+        figures["less_imports_ratio"] = (figures["wall"] - (imports - bare)) / figures["other_wall"]
+        note("6 unchanged rescan to scandir and stat (<= 1.5, less imports)", figures)
+        copy = scratch / "copy"
+        shutil.copytree(projects, copy, ignore=lambda folder, names: names[200:] if len(names) > 200 else [])
+        run(ours("scan", str(copy), str(scratch / "append"), "0"))
+        run(ours("append", str(copy), str(scratch / "append"), "300"))
+        took = json.loads((scratch / "append" / "append.json").read_text(encoding="utf-8"))
+        note(
+            "7 append to commit, without the watcher, ms",
+            {"p50": took[len(took) // 2], "p95": took[len(took) * 95 // 100]},
+        )
+    return told
+
+
+@pytest.mark.bench
+def test_goals(tmp_path: Path) -> None:
+    """The ratios that need no peer hold on a corpus of 128 MiB, with room for a small sample."""
+    from tests.bench.corpus import make
+
+    projects = make(tmp_path / "corpus", megabytes=128, sessions=250)
+    told = measure(projects, pairs=5, ccusage=None, fast_resume=None, log=print)
+
+    scan = told[ONE_FIELD]
+    assert scan["over_idle_mib"] <= 48
+    assert told[APPEND]["p50"] <= 2
+
+
+def main() -> None:
+    """Measure all goals."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, help="a `projects` folder; default: one is made")
+    parser.add_argument("--megabytes", type=int, default=256, help="of the corpus that is made")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--ccusage", help="path of the program")
+    parser.add_argument("--fast-resume", help="path of the program")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="corpus-") as made:
+        projects = options.corpus
+        if projects is None:
+            from tests.bench.corpus import make
+
+            projects = make(Path(made), megabytes=options.megabytes, sessions=options.megabytes * 2)
+        figures = measure(
+            projects.resolve(), pairs=options.pairs, ccusage=options.ccusage, fast_resume=options.fast_resume, log=print
+        )
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
