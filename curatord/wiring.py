@@ -670,21 +670,16 @@ class Parts:
         result = umbrella.run(cases, now=now, run_id=run_id)
         return result, consultation.record() if consultation is not None else None
 
-    def keep_house(self, names: Sequence[LibraryName] | None = None) -> list[str]:
+    def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
         """
         Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings.
 
-        Args:
-            names: The libraries that this run may change; of the others nothing is written. None: all.
+        *names* are the libraries that this run may change; of the others nothing is written.
         """
         warnings = []
         for settings, _ in self.libraries:
             name = LibraryName(settings.name)
-            if (
-                settings.host_curator != "pause"
-                or settings.manage == "none"
-                or (names is not None and name not in names)
-            ):
+            if settings.host_curator != "pause" or settings.manage == "none" or name not in names:
                 continue
             try:
                 site = self.sites[name]

@@ -118,18 +118,6 @@ class DiskLibrary:
         )
         return LibraryView(snapshot=snapshot, facts=facts, hermes=hermes)
 
-    def place(self) -> tuple[str, Layout, str]:
-        """Return the library's path, its layout as it is now, and its archive's path, without reading a skill."""
-        root = self._settings.path.rstrip("/") or "/"
-        try:
-            _, layout = _look_at_root(self._settings, root)
-        except OSError:
-            layout = self._layout_unseen()
-        return root, layout, archive_of(self._settings, layout)
-
-    def _layout_unseen(self) -> Layout:
-        return self._settings.layout if self._settings.layout != "auto" else "agent-skills"
-
     def look_at(self, keys: Collection[SkillKey], *, observed: Sequence[str] = ()) -> LibraryView:
         """
         Return what a whole look would say of *keys*, reading no packages but theirs, and the ownership files.
@@ -225,6 +213,18 @@ class DiskLibrary:
             find = scan_library(root, layout, skipped=[archive], external=external, kept={})
             known = self._names = known_names(find, external, begun_ns)
         return None if known is None else known.shared & frozenset(names)
+
+    def place(self) -> tuple[str, Layout, str]:
+        """Return the library's path, its layout as it is now, and its archive's path, without reading a skill."""
+        root = self._settings.path.rstrip("/") or "/"
+        try:
+            _, layout = _look_at_root(self._settings, root)
+        except OSError:
+            layout = self._layout_unseen()
+        return root, layout, archive_of(self._settings, layout)
+
+    def _layout_unseen(self) -> Layout:
+        return self._settings.layout if self._settings.layout != "auto" else "agent-skills"
 
     def read(self) -> LibrarySnapshot:
         """Return the snapshot of a look."""
