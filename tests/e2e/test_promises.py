@@ -206,6 +206,30 @@ def test_9_a_pin_that_the_host_cannot_be_told_is_refused(world: World) -> None:
     assert not record.pinned
 
 
+def test_each_archived_package_of_a_name_is_listed_and_can_be_restored(world: World) -> None:
+    """Two of one name are two rows, each with the label that brings back this one."""
+    folder = world.hermes / "skills" / "my-notes"
+    folder.mkdir()
+    first = "---\nname: my-notes\ndescription: Notes.\n---\nOld.\n"
+    (folder / "SKILL.md").write_text(first, encoding="utf-8")
+    world.app.adopt(["my-notes"], everything=False, agent_made=False, dry_run=False)
+    world.app.archive(["my-notes"])
+    world.clock.at += timedelta(minutes=1)
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(first + "\nanother\n", encoding="utf-8")
+    world.app.adopt(["my-notes"], everything=False, agent_made=False, dry_run=False)
+    world.app.archive(["my-notes"])
+
+    rows = [r for r in world.app.skills(problems=False, library=None) if r["name"] == "my-notes"]
+
+    assert ["archived", "archived"] == [row["state"] for row in rows]
+    assert len(set(rows[0])) == len(set(rows[0]) & set(rows[1])) == len(rows[1])
+    labels = sorted((row["archived_as"] for row in rows), key=len)
+    assert "hermes/my-notes/" == labels[0]
+    assert 1 == len(world.app.restore([labels[0]], anyway=False)["done"])
+    assert first == (folder / "SKILL.md").read_text(encoding="utf-8")
+
+
 def test_10_approving_what_was_edited_since_is_refused(tmp_path: Path) -> None:
     """A proposal holds the content it was decided on."""
     world = World(tmp_path / "demo", settings={"CURATORD_MODE": "review"})
