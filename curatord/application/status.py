@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from curatord.adapters.store.overview import Spoken
+    from curatord.core.resolve import HostResolvers
     from curatord.core.values import SkillKey
-    from curatord.passes.testimony import LibraryResolver
     from curatord.wiring import Parts
 
 __all__ = ["status"]
@@ -145,6 +145,6 @@ def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return most, least
 
 
-def _named(resolve: LibraryResolver, said: Spoken) -> LibraryName | None:
+def _named(resolve: HostResolvers, said: Spoken) -> LibraryName | None:
     name = resolve(host=said.host, skill=said.skill, path=said.path, cwd=said.cwd)
     return None if name is None else LibraryName(name)
