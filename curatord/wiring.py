@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
+    from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
     from curatord.passes.consult import Consultation
     from curatord.passes.host_view import HostWords
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from curatord.passes.model_books import ModelBooks
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
-    from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
+    from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
     from curatord.ports.reader_pool import ReaderPool
@@ -423,12 +424,12 @@ class Parts:
             for name, view in views.items()
         }
 
-    def resolver(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> LibraryResolver:
+    def resolver(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> HostResolvers:
         """Return what tells whose skill an event meant."""
-        from curatord.passes.testimony import LibraryResolver, known_libraries
+        from curatord.passes.testimony import known_libraries, resolvers
 
         known = known_libraries(self.config.libraries, snapshots, self.overview.archived())
-        return LibraryResolver(known, self.placed_sources, str(self.home))
+        return resolvers(known, self.placed_sources, str(self.home))
 
     def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:
         """Return what transcripts say, read now."""

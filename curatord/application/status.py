@@ -17,7 +17,7 @@ from curatord.errors import InputError
 
 if TYPE_CHECKING:
     from curatord.adapters.store.overview import LastRun, Spoken
-    from curatord.passes.testimony import LibraryResolver
+    from curatord.core.resolve import HostResolvers
     from curatord.wiring import Parts
 
 __all__ = ["status"]
@@ -203,6 +203,6 @@ def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return most, least
 
 
-def _named(resolve: LibraryResolver, said: Spoken) -> LibraryName | None:
+def _named(resolve: HostResolvers, said: Spoken) -> LibraryName | None:
     name = resolve(host=said.host, skill=said.skill, path=said.path, cwd=said.cwd)
     return None if name is None else LibraryName(name)

@@ -515,7 +515,9 @@ class _Ingest:
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
             if offset:
-                guard, before = Guard(*self._store.keys(kin, kin=True)), Guard(*self._store.keys(own, kin=False))
+                ours = self._store.keys(own, kin=False)
+                again = ours if details is not None and details.restarted else []
+                guard, before = Guard(*self._store.keys(kin, kin=True), *again), Guard(*ours)
             else:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
@@ -605,10 +607,11 @@ class _Ingest:
             others = self._store.keys(sorted(job.guarded - {job.file_id}), kin=True)
             start = job.start
             anew = start.offset == 0
+            again = anew or (job.details is not None and job.details.restarted)
             job.start = Start(
                 offset=start.offset,
                 state=start.state,
-                guard=Guard(*others, *(own if anew else [])),
+                guard=Guard(*others, *(own if again else [])),
                 before=Guard(*([] if anew else own)),
                 settled=start.settled,
                 now_ms=start.now_ms,

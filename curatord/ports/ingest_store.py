@@ -46,7 +46,12 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
+    """
+    The rest of a file's row.
+
+    *kin* are the files that repeat its records or whose records it repeats. *restarted*: it was read from its start
+    once more, since it was cut or replaced; what it brings from then on may be what it had before.
+    """
 
     file_id: int
     path: str
@@ -63,6 +68,7 @@ class Details:
     failures: int
     retry_ms: int | None
     error: str | None
+    restarted: bool = False
 
     @property
     def whole(self) -> bool:

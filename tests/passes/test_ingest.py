@@ -17,7 +17,7 @@ from curatord.core.cheap import replace
 from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
 from curatord.ports.ingest_store import Reading
-from tests.claude_log import BODY, START, Log, touch
+from tests.claude_log import BODY, START, Log, iso, touch
 from tests.ingest_world import World
 
 
@@ -197,6 +197,33 @@ def test_truncated_and_written_anew_counts_both_once(world: World) -> None:
     assert world.rows() == {"s-1": (7, 0, 3, 2, {"Skill": 1}, 1)}
     (restart,) = world.queries.sessions()[0].restarts
     assert restart[1].startswith("replaced")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 6])
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_truncated_and_grown_again_counts_each_record_once(world: World, kept: int, with_ids: bool) -> None:
+    """A file that is cut and brings its records again, one a scan, ends as if it had never been cut; new ones count."""
+    log = Log()
+    for number in range(10):
+        if with_ids:
+            log.said(f"prompt {number}")
+        else:
+            message = {"role": "user", "content": f"prompt {number}"}
+            log.raw({"type": "user", "message": message, "sessionId": "s-1", "timestamp": iso(log.at)})
+    path = log.write(world.projects)
+    world.scan()
+    before = world.rows()
+    lines = path.read_bytes().splitlines(keepends=True)
+    for count in range(kept, 11):
+        path.write_bytes(b"".join(lines[:count]))
+        world.later(hours=1)
+        world.scan()
+
+    assert before == world.rows()
+    log.said("something new")
+    log.write(world.projects)
+    world.scan()
+    assert (11, 11) == (world.rows()["s-1"][0], world.rows()["s-1"][2])
 
 
 def test_truncated_to_nothing_and_back(world: World) -> None:

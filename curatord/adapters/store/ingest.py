@@ -41,7 +41,7 @@ _KNOWN = (
 _KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
-    " failures, retry_at, error, kin, copies FROM files"
+    " failures, retry_at, error, kin, copies, restarts != '[]' FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
 _ANY_GONE = (
@@ -570,6 +570,7 @@ def _details(row: tuple[Any, ...]) -> Details:
         failures=row[13],
         retry_ms=row[14],
         error=row[15],
+        restarted=bool(row[18]),
     )
 
 
