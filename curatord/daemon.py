@@ -44,7 +44,7 @@ from curatord.errors import ConfigError, CuratorError
 from curatord.logs import Log
 from curatord.ports.clock import Clock
 
-__all__ = ["Daemon", "DaemonApp"]
+__all__ = ["Daemon", "DaemonApp", "rescan_pause"]
 
 MAX_TICK_S = 60.0
 RESCAN_SHARE = 0.0003
@@ -130,6 +130,21 @@ class _Reload:
 
 
 _Message = Hint | _Stop | _Tick | _Reload
+
+
+def rescan_pause(cost_s: float, *, every_s: float, watched: bool, proven: int) -> float:
+    """
+    Return the seconds from one whole rescan to the next.
+
+    Args:
+        cost_s: Processor time that the last one took.
+        every_s: As configured; it never comes more often by itself.
+        watched: All places are watched by events.
+        proven: How many rescans in a row have found nothing that no event had told.
+    """
+    if not watched or proven < PROVEN_AFTER:
+        return every_s
+    return max(min(cost_s / RESCAN_SHARE, MAX_RESCAN_S), every_s)
 
 
 class Daemon:
@@ -281,10 +296,13 @@ class Daemon:
     def _rescan_is_due(self) -> bool:
         """Return whether all sources are to be listed at this tick."""
         last = self._scanned
-        watched = bool(self._states) and all(state.how == "events" for state in self._states)
-        if last is None or not watched or self._proven < PROVEN_AFTER:
+        if last is None:
             return True
-        pause = max(min(last.cost_s / RESCAN_SHARE, MAX_RESCAN_S), self._app.rescan_every_s)
+        watched = bool(self._states) and all(state.how == "events" for state in self._states)
+        every_s = self._app.rescan_every_s
+        pause = rescan_pause(last.cost_s, every_s=every_s, watched=watched, proven=self._proven)
+        if pause <= every_s:
+            return True
         passed = max(self._clock.monotonic() - last.monotonic, (self._clock.now() - last.at).total_seconds())
         # A tick comes a little early or late; a clock that was set back must not hold the rescan up.
         return passed >= pause - 1.0 or self._clock.now() < last.at
