@@ -514,7 +514,10 @@ class _Ingest:
             if kin:
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
-            if offset:
+            if offset and details is not None and details.restarted:
+                # It was cut once, and what was cut off may be written again: its own keys are history too.
+                guard = Guard(*self._store.keys(own, kin=False), *self._store.keys(kin, kin=True))
+            elif offset:
                 guard, before = Guard(*self._store.keys(kin, kin=True)), Guard(*self._store.keys(own, kin=False))
             else:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.

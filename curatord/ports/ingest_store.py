@@ -46,7 +46,11 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
+    """
+    The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats.
+
+    *restarted*: it was read anew once, so its keys are not only of what stands before the watermark.
+    """
 
     file_id: int
     path: str
@@ -58,6 +62,7 @@ class Details:
     state: bytes
     waiting: bool
     kin: tuple[int, ...]
+    restarted: bool
     grown_ms: int | None
     gone: bool
     failures: int

@@ -41,7 +41,7 @@ _KNOWN = (
 _KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
-    " failures, retry_at, error, kin, copies FROM files"
+    " failures, retry_at, error, kin, copies, restarts FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
 _ANY_GONE = (
@@ -565,6 +565,7 @@ def _details(row: tuple[Any, ...]) -> Details:
         state=row[9],
         waiting=bool(row[10]),
         kin=tuple(dict.fromkeys(json.loads(row[16]) + json.loads(row[17]))),
+        restarted=row[18] != "[]",
         grown_ms=row[11],
         gone=row[12] is not None,
         failures=row[13],
