@@ -14,7 +14,7 @@ killed between two of them, the next scan goes on from the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import Findings
@@ -23,8 +23,7 @@ from curatord.core.transcript.ids import Guard
 __all__ = ["Item", "LineParser", "Marks", "ParserFactory", "Slice", "Source", "Start"]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """
     One file (or database) with sessions, as one stat shows it.
 

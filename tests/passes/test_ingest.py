@@ -240,6 +240,24 @@ def test_truncated_to_nothing_and_back(world: World) -> None:
     assert world.rows() == {"s-1": A_LOG}
 
 
+def test_cut_short_and_written_whole_again(world: World) -> None:
+    """A file that lost its end, was seen so, and got it back comes to the same, also in its number of records."""
+    log = a_log()
+    log.raw({"type": "mode", "mode": "plan"})
+    path = log.write(world.projects)
+    world.scan()
+    path.write_bytes(b"".join(log.text().splitlines(keepends=True)[:2]))
+    world.scan()
+    path.write_bytes(log.text())
+    world.scan()
+    log.said("more")
+    log.write(world.projects)
+
+    world.scan()
+
+    assert world.rows() == {"s-1": (7, 0, 2, 2, {"Skill": 1}, 1)}
+
+
 def test_cut_short_and_grown_past_the_watermark(world: World) -> None:
     """Truncated and grown beyond the old size between two scans, it is noticed by the bytes before the watermark."""
     log = a_log()
