@@ -595,6 +595,7 @@ class Parts:
 
         if self.config.llm is None:
             return None
+        self.log  # noqa: B018 - what is said of retries belongs on standard error
         primary, fallback = models_of(
             self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
         )

@@ -166,6 +166,10 @@ def validator(task: Task, *, bodies: bool = False) -> Callable[[Mapping[str, Any
 
     def check(row: Mapping[str, Any]) -> Reply | str:
         try:
+            msgspec.json.encode(row)
+        except UnicodeEncodeError:
+            return "the reply has half a character in a text (a lone surrogate)"
+        try:
             told = _told(row)
             if task == "distil" and "evolve" in told:
                 return _from_evolve(msgspec.convert(told, _Evolve))

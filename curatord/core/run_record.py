@@ -120,10 +120,11 @@ class PendingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRow:
-    """Something that was due and was left alone."""
+    """Something that was due and was left alone; *declined*: since somebody has said no to it."""
 
     action: str
     reason: str
+    declined: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +338,7 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
     lines += _section(
         f"{would}Merged into an umbrella",
         [
-            f"`{_code(row.get('name'))}` → `{_code(row.get('into'))}` ({in_markdown(str(row.get('how', '')))}): "
+            f"`{_code(row.get('name'))}` → `{_code(row.get('into'))}` ({in_markdown(str(row.get('how') or 'whole'))}): "
             f"{in_markdown(str(row.get('reason', '')))}"
             for row in record.consolidated
         ],

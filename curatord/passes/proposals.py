@@ -70,7 +70,11 @@ def ask(
     for proposal in proposals:
         status = store.propose(proposal)
         if status == "rejected":
-            skipped.append(SkippedRow(action=proposal.summary, reason="you rejected that, and nothing changed since"))
+            skipped.append(
+                SkippedRow(
+                    action=proposal.summary, reason="you rejected that, and nothing changed since", declined=True
+                )
+            )
         elif status in ("new", "pending"):
             pending.append(PendingRow(id=proposal.id, summary=proposal.summary, reason=proposal.reason))
     wanted = {proposal.id for proposal in proposals}

@@ -27,7 +27,7 @@ from curatord.core.curation import RunRow
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
-from curatord.core.journal import EditItem
+from curatord.core.journal import ArchiveItem, EditItem, JournalEntry
 from curatord.core.library import LibrarySnapshot
 from curatord.core.library_cost import LibraryCost, index_warning
 from curatord.core.lifecycle import Verdict
@@ -324,6 +324,20 @@ class Curation:
             }
             for entry in done
             for line in entry.history
+            if line.key not in _absorbed(entry)
+        ]
+        run["consolidated"] = [
+            {
+                "library": item.key.library,
+                "name": item.key.name,
+                "into": item.absorbed_into,
+                "how": None,  # the journal knows where the whole went, not how the text was placed
+                "reason": item.reason,
+                "evidence": {"action": entry.action_id, "archive": item.path},
+                "action": entry.action_id,
+            }
+            for entry in done
+            for item in _absorbed(entry).values()
         ]
         lines = [f"# curatord run {run_id}", "", f"**{summary}**"]
         lines += ["", *(f"- {in_markdown(entry.summary)}" for entry in done)] if done else []
@@ -671,7 +685,9 @@ class _Work:
     def _finish(self, selection: Selection) -> None:
         record = self.record
         done = (record.transitions, record.consolidated, record.pruned, record.added, record.patched)
-        nothing = not any((*done, record.pending, record.skipped, record.failed))
+        # What somebody has said no to is told again in each run, and is no fault of it.
+        skipped = [row for row in record.skipped if not row.declined]
+        nothing = not any((*done, record.pending, skipped, record.failed))
         if self.undone and not self.order.dry_run:
             outcome = Outcome.INTERRUPTED
         elif self.curation.unsettled(dry_run=self.order.dry_run):
@@ -685,11 +701,17 @@ class _Work:
             outcome = Outcome.FAILED
             self.record = replace(record, error=next((p.reason for p in record.passes if p.state == "failed"), None))
             record = self.record
-        elif record.failed or record.skipped or any(row.state == "failed" for row in record.passes):
+        elif record.failed or skipped or any(row.state == "failed" for row in record.passes):
             outcome = Outcome.PARTIAL
         else:
             outcome = Outcome.NOTHING_TO_DO if nothing else Outcome.OK
         self.record = replace(record, outcome=outcome)
+
+
+def _absorbed(entry: JournalEntry) -> dict[SkillKey, ArchiveItem]:
+    """Return what *entry* put into the archive because a merge took it in."""
+    items = [change.after for change in entry.archive if change.after is not None]
+    return {item.key: item for item in items if item.absorbed_into is not None}
 
 
 def _action_of(verdict: Verdict) -> MarkStale | Reactivate | Archive:

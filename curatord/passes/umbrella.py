@@ -444,7 +444,11 @@ class UmbrellaPass:
             action = _prune(planner, pruned)
             if action.proposal in rejected:
                 result.skipped.append(
-                    SkippedRow(action=f"prune {pruned.key}", reason="you rejected that, and nothing changed since")
+                    SkippedRow(
+                        action=f"prune {pruned.key}",
+                        reason="you rejected that, and nothing changed since",
+                        declined=True,
+                    )
                 )
             else:
                 wanted.append(action)
@@ -519,7 +523,7 @@ def _words(built: Built) -> str:
 
 
 def _rejected(built: Built) -> SkippedRow:
-    return SkippedRow(action=_words(built), reason="you rejected that, and nothing changed since")
+    return SkippedRow(action=_words(built), reason="you rejected that, and nothing changed since", declined=True)
 
 
 def _rows(

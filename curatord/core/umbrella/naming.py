@@ -86,7 +86,8 @@ def cleaned_text(text: str) -> str:
 
 def description_of(text: str) -> tuple[str, str]:
     """Return a description as one line of at most 1,024 characters, and a note where it had to be shortened."""
-    line = " ".join(cleaned_text(text).split())
+    # Some readers of SKILL.md end its header at the first `---`, wherever that stands.
+    line = re.sub("-{3,}", "–", " ".join(cleaned_text(text).split()))
     return _shortened(line, MAX_DESCRIPTION, "description")
 
 
