@@ -6,13 +6,25 @@ takes them in turn and calls the application, which does one round and returns. 
 done, and one where an exception is caught: it is logged with its traceback, shown in `status`, and the next round
 goes on. Stop is looked at between actions, never inside one.
 
-The tick is the truth: it rescans every source and asks the gates whether a run is due. Watch events only bring a single
-path forward. APScheduler does nothing but tick; whether something is due is the gates' answer, from stored times, so a
-machine that slept for a month has exactly one run to catch up with (bugs B126). Ticks are at most a minute apart, and
-the clock is read anew at each, so a step of the clock or a suspend costs at most one of them (B127).
+The tick is the truth: it rescans every source where that is due, and asks the gates whether a run is. Watch events only
+bring a single path forward. Where all places are watched by events, and rescans have found nothing that no event had
+told, they come so seldom that they take a `RESCAN_SHARE` of one processor, at most `MAX_RESCAN_S` apart: over twenty
+thousand transcripts one costs half a second, and a daemon that did so every minute would be the busiest idle program of
+its machine.
 
-What is told to the service manager's watchdog comes from the worker after each message, and from inside long work
-through the application's progress callback: a worker that hangs is not alive (B118, B129).
+APScheduler does nothing but tick; whether something is due is the gates' answer, from stored times, so a machine that
+slept for a month has exactly one run to catch up with (bugs B126). Ticks are a minute apart at most, and the clocks are
+read anew at each, so a step of the clock or a suspend costs at most one (B127). What was known of the disk's places is
+forgotten at each tick: a library that was away may be back.
+
+A sign of life comes from the worker alone: after each message, and whenever work asks whether to stop, which it does
+between actions, stretches of transcripts and model calls. It goes to the service manager's watchdog, and as `at` into
+what `status` reads: a worker that hangs is not alive (B118, B129).
+
+Signal handlers set plain attributes and put into a `SimpleQueue`, whose `put` may interrupt itself; a lock taken in a
+handler that interrupts its own holder would never be had.
+
+Somebody else at work by hand is no trouble: what found a lock taken is done at the next tick, recovery included.
 """
 
 from __future__ import annotations
@@ -20,9 +32,9 @@ from __future__ import annotations
 import os
 import queue
 import signal
-import threading
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, Protocol
@@ -34,15 +46,26 @@ from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
 from curatord.core.cheap import dataclass
 from curatord.core.words import iso
-from curatord.errors import ConfigError, CuratorError
+from curatord.errors import BusyError, ConfigError, CuratorError, StateError
 from curatord.logs import Log
 from curatord.ports.clock import Clock
 
 __all__ = ["Daemon", "DaemonApp"]
 
 MAX_TICK_S = 60.0
-# A burst of events on many files is taken in one transaction; a single one is not made to wait.
-MAX_BATCH = 2000
+RESCAN_SHARE = 0.0003
+MAX_RESCAN_S = 1800.0
+PROVEN_AFTER = 3  # rescans in a row that found nothing untold, before they are trusted to come more seldom
+MIN_TICK_S = 0.05
+SPEAK_EVERY_S = 1.0  # to the service manager, from inside work that asks often
+PUBLISH_EVERY_S = 10.0  # the same for `status`
+RENEW_EVERY = timedelta(minutes=5)  # what `status` reads, where nothing but the time is new in it
+# Folders that come and go ask for a rescan each; beyond one in so many seconds they wait for the next tick.
+HINTED_RESCAN_EVERY_S = 5.0
+# All that waits is taken at once, so that a file which changed ten times meanwhile is read once; a single event is not
+# made to wait. Between two portions a stop is looked at.
+MAX_WAITING = 100_000
+PORTION = 2000
 
 
 class DaemonApp(Protocol):
@@ -67,8 +90,12 @@ class DaemonApp(Protocol):
         """Return the folders and files whose changes matter, existing or not."""
         ...
 
+    def begin_round(self) -> None:
+        """Forget what was learnt of where things lie: places, libraries and their hosts are looked for anew."""
+        ...
+
     def recover(self) -> None:
-        """Bring every unfinished action and run to an end; called once before anything else."""
+        """Bring every unfinished action and run to an end; called before anything else, until it succeeds once."""
         ...
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
@@ -93,12 +120,25 @@ class _Stop:
     signal: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scanned:
+    """The last whole rescan: when it began, by both clocks, and the processor time it took."""
+
+    at: datetime
+    monotonic: float
+    cost_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class _Trouble:
     """What went wrong last at one kind of message, and how often in a row."""
 
     text: str
     times: int
+
+
+class _Recover:
+    """The first message of all."""
 
 
 class _Tick:
@@ -113,7 +153,7 @@ class _Beat:
     """Asks the worker to say that it is alive; only made where a service manager wants to hear it."""
 
 
-_Message = Hint | _Stop | _Tick | _Reload | _Beat
+_Message = Hint | _Stop | _Recover | _Tick | _Reload | _Beat
 
 
 class Daemon:
@@ -133,15 +173,25 @@ class Daemon:
         self._log = log
         self._manager = manager
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
-        self._stopping = threading.Event()
+        self._stopping = False  # set by signal handlers, so nothing with a lock
         self._signal = 0
-        self._tick_pending = threading.Event()
+        self._tick_pending = False
+        self._tick_s = 0.0
+        self._scheduler: BackgroundScheduler | None = None
+        self._unrecovered = True
+        self._rescan_wanted = False
+        self._spoke = self._published = float("-inf")  # monotonic
+        self._activity = "starting"
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
         self._trouble: dict[str, _Trouble] = {}
         self._instance: DaemonInstance | None = None
         self._announced: set[str] = set()
+        self._scanned: _Scanned | None = None
+        self._proven = 0
+        self._shown: dict[str, Any] = {}  # the last that was published, without its time
+        self._shown_at: datetime | None = None
 
     def run(self) -> int:
         """Work until a signal says stop, and return the exit code: 130 or 143."""
@@ -150,7 +200,7 @@ class Daemon:
             self._since = self._clock.now()
             self._take_signals()
             self._publish("starting")
-            self._app.recover()
+            self._inbox.put(_Recover())
             scheduler = self._start_scheduler()
             self._start_watcher()
             self._publish("idle")
@@ -170,31 +220,52 @@ class Daemon:
     def stop(self, number: int = 0) -> None:
         """Ask the worker to stop after its current action; safe from any thread and from a signal handler."""
         self._signal = self._signal or number
-        self._stopping.set()
+        self._stopping = True
         self._inbox.put(_Stop(number))
 
     # The worker.
 
     def _work(self) -> None:
-        while not self._stopping.is_set():
+        while not self._stopping:
             message = self._inbox.get()
             kind = "hint" if isinstance(message, str | None) else type(message).__name__.strip("_").lower()
             try:
                 self._handle(message)
+            except BusyError as error:
+                self._log.debug("worker.busy", at_work_on=kind, reason=str(error))
             except CuratorError as error:
+                if isinstance(message, _Recover) and isinstance(error, StateError):
+                    raise  # a start that cannot use its own state needs a human, not a retry
                 self._failed(kind, error, hint=error.hint)
             except Exception as error:  # noqa: BLE001 - the one place: a bug ends this round, not the daemon
                 self._failed(kind, error, traceback=True)
             else:
                 self._recovered(kind)
+            self._spoke = float("-inf")
+            self._alive()
+
+    def _asked(self) -> bool:
+        """Return whether to stop; who asks is at work, and so alive."""
+        self._alive()
+        return self._stopping
+
+    def _alive(self) -> None:
+        """Say that the worker gets something done; only the worker calls it."""
+        now = self._clock.monotonic()
+        if now - self._spoke >= SPEAK_EVERY_S:
+            self._spoke = now
             self._manager.alive()
+        if now - self._published >= PUBLISH_EVERY_S:
+            self._publish(self._activity)
 
     def _handle(self, message: _Message) -> None:
         match message:
             case _Stop() | _Beat():
                 return  # the beat is the answer that follows every message
+            case _Recover():
+                self._recover()
             case _Tick():
-                self._tick_pending.clear()
+                self._tick_pending = False
                 self._round()
             case _Reload():
                 self._reload()
@@ -214,7 +285,7 @@ class Daemon:
                 rescan = True  # RESCAN, or a watch event on a folder
             else:
                 others.append(message)
-            if len(paths) >= MAX_BATCH:
+            if len(paths) >= MAX_WAITING:
                 break
             try:
                 message = self._inbox.get_nowait()
@@ -223,31 +294,69 @@ class Daemon:
         for other in others:
             self._inbox.put(other)
         if rescan:
-            self._rescan()
-        elif paths:
+            last = self._scanned
+            self._rescan_wanted = last is not None and self._clock.monotonic() - last.monotonic < HINTED_RESCAN_EVERY_S
+            if not self._rescan_wanted:
+                self._rescan()
+                return
+        if paths:
             self._announced |= paths
-            self._app.scan_paths(sorted(paths), stop=self._stopping.is_set)
+            ordered = sorted(paths)
+            for begin in range(0, len(ordered), PORTION):
+                self._app.scan_paths(ordered[begin : begin + PORTION], stop=self._asked)
+                if self._asked():
+                    return
+
+    def _recover(self) -> None:
+        """Recover where that was not done yet; with somebody else at work, the next tick tries again."""
+        if self._unrecovered:
+            self._app.recover()
+            self._unrecovered = False
 
     def _round(self) -> None:
+        self._app.begin_round()
+        self._keep_pace()
         if self._watcher is not None:
+            self._watcher.watch(self._app.watch_roots())
             before, self._states = self._states, self._watcher.check()
             for state in self._states:
                 if state not in before:
                     self._log.info("watch.changed", path=state.path, how=state.how, reason=state.reason)
-        self._rescan()
-        if self._stopping.is_set():
+        if self._rescan_due():
+            self._rescan()
+        if self._stopping:
             return
-        summary = self._app.work_if_due(stop=self._stopping.is_set, alive=self._manager.alive)
+        self._recover()
+        summary = self._app.work_if_due(stop=self._asked, alive=self._alive)
         if summary is not None:
             self._log.info("run.finished", summary=summary)
         self._publish("idle")
 
+    def _rescan_due(self) -> bool:
+        """Return whether all sources are to be listed at this tick, which comes up to half a tick early or late."""
+        last = self._scanned
+        if self._rescan_wanted or last is None:
+            return True
+        passed = self._clock.monotonic() - last.monotonic
+        # The monotonic clock stands still while the machine sleeps; what happened meanwhile should not wait.
+        slept = (self._clock.now() - last.at).total_seconds() - passed > MAX_TICK_S
+        pause = self._app.rescan_every_s
+        if self._proven >= PROVEN_AFTER and self._states and all(state.how == "events" for state in self._states):
+            pause = max(min(last.cost_s / RESCAN_SHARE, MAX_RESCAN_S), pause)
+        return slept or passed >= pause - self._tick_s / 2
+
     def _rescan(self) -> None:
         self._publish("scanning")
-        changed = self._app.rescan(stop=self._stopping.is_set, alive=self._manager.alive)
+        self._rescan_wanted = False
+        began_at, began, spent = self._clock.now(), self._clock.monotonic(), time.thread_time()
+        self._scanned = _Scanned(at=began_at, monotonic=began, cost_s=0.0)
+        changed = self._app.rescan(stop=self._asked, alive=self._alive)
+        untold = [path for path in changed if path not in self._announced]
         if self._watcher is not None:
-            self._watcher.unannounced(path for path in changed if path not in self._announced)
+            self._watcher.unannounced(untold)
         self._announced.clear()
+        self._proven = 0 if untold else self._proven + 1
+        self._scanned = _Scanned(at=began_at, monotonic=began, cost_s=time.thread_time() - spent)
         self._publish("idle")
 
     def _reload(self) -> None:
@@ -285,16 +394,27 @@ class Daemon:
 
     def _tick(self) -> None:
         """Put one tick into the inbox, unless the last one still waits there."""
-        if not self._tick_pending.is_set():
-            self._tick_pending.set()
+        if not self._tick_pending:
+            self._tick_pending = True
             self._inbox.put(_Tick())
 
+    def _pace(self) -> float:
+        """Return how many seconds ticks are apart."""
+        return min(max(self._app.rescan_every_s, MIN_TICK_S), MAX_TICK_S)
+
+    def _keep_pace(self) -> None:
+        """Tick as often as the configuration in force asks for."""
+        if self._scheduler is not None and self._pace() != self._tick_s:
+            self._tick_s = self._pace()
+            self._scheduler.reschedule_job("tick", trigger="interval", seconds=self._tick_s)
+
     def _start_scheduler(self) -> BackgroundScheduler:
-        scheduler = BackgroundScheduler(timezone="UTC")
+        scheduler = self._scheduler = BackgroundScheduler(timezone="UTC")
+        self._tick_s = self._pace()
         scheduler.add_job(
             self._tick,
             "interval",
-            seconds=min(self._app.rescan_every_s, MAX_TICK_S),
+            seconds=self._tick_s,
             id="tick",
             coalesce=True,
             max_instances=1,
@@ -323,7 +443,7 @@ class Daemon:
 
     def _take_signals(self) -> None:
         def stop(number: int, _frame: FrameType | None) -> None:
-            self.stop(number)
+            self.stop(number)  # plain attributes and a queue that may be interrupted in its own `put`
 
         def reload(_number: int, _frame: FrameType | None) -> None:
             self._inbox.put(_Reload())
@@ -333,20 +453,28 @@ class Daemon:
         signal.signal(signal.SIGHUP, reload)
 
     def _publish(self, activity: str) -> None:
+        self._activity = activity
         if self._instance is None or self._since is None:
             return
+        self._published = self._clock.monotonic()
         state: dict[str, Any] = {
             "pid": os.getpid(),
             "since": iso(self._since),
             "watching": self._watching(),
             "activity": activity,
+            "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
             "last_error": next((trouble.text for trouble in self._trouble.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }
+        now = self._clock.now()
+        if state == self._shown and self._shown_at is not None and timedelta() <= now - self._shown_at < RENEW_EVERY:
+            return  # an idle daemon should not write a file a minute
         try:
-            self._instance.publish(state)
+            # Only the worker publishes, so that this is its last sign of life.
+            self._instance.publish({**state, "at": iso(now)})
+            self._shown, self._shown_at = state, now
         except OSError as error:
             # A full disk must not stop the watching; the next message tries again, and the error is in the log.
             self._log.warning("status.unwritten", error=str(error))

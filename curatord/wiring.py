@@ -29,6 +29,8 @@ from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
 __all__ = ["Parts", "open_app"]
@@ -73,6 +76,8 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
 
 
 _WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+# What says nothing of how the disk looked when it was made.
+_LASTING = frozenset({"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader"})
 
 
 class Parts:
@@ -124,6 +129,17 @@ class Parts:
             )
         self._forget_made(but=("log",))
         self.config = config
+
+    def begin_round(self) -> None:
+        """
+        Forget what was made from how the disk looked: libraries, hosts and places may have come or gone since.
+
+        Database and readers of unchanged places stay, and nothing is looked at that nobody asks for.
+        """
+        stays = set(_LASTING)
+        if self.__dict__.get("placed_sources") == self._places():
+            stays |= {"placed_sources", "opened_sources", "unread_hosts"}
+        self._forget_made(but=stays)
 
     # -- state
 
@@ -299,6 +315,9 @@ class Parts:
     @cached_property
     def placed_sources(self) -> tuple[PlacedSource, ...]:
         """All places of all configured sources, each once."""
+        return self._places()
+
+    def _places(self) -> tuple[PlacedSource, ...]:
         from curatord.adapters.sources.places import places
         from curatord.core.affinity import PlacedSource
 
@@ -312,13 +331,21 @@ class Parts:
     @cached_property
     def opened_sources(self) -> tuple[Source, ...]:
         """The readers of all places."""
-        from curatord.adapters.sources.registry import READERS, open_source
+        from curatord.adapters.sources.registry import open_source
 
-        return tuple(
-            open_source(placed.settings, placed.path)
-            for placed in self.placed_sources
-            if placed.settings.host in READERS
-        )
+        return tuple(open_source(placed.settings, placed.path) for placed in self._readable)
+
+    @property
+    def _readable(self) -> list[PlacedSource]:
+        from curatord.adapters.sources.registry import READERS
+
+        return [placed for placed in self.placed_sources if placed.settings.host in READERS]
+
+    def _reader_pool(self) -> AbstractContextManager[ReaderPool]:
+        """Begin one more process that reads; the pass itself reads too, so that two cores are busy."""
+        from curatord.adapters.sources.pool import reader_processes
+
+        return reader_processes([(placed.settings, placed.path) for placed in self._readable], count=1)
 
     @cached_property
     def unread_hosts(self) -> tuple[str, ...]:
@@ -330,9 +357,11 @@ class Parts:
             f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
         )
 
-    def scan(self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None) -> ScanReport:
+    def scan(
+        self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None, *, lazily: bool = False
+    ) -> ScanReport:
         """
-        Ingest all sources up to now.
+        Ingest all sources up to now; *lazily*: a scan that finds nothing new writes nothing.
 
         Raises:
             BusyError: Another scan is at work.
@@ -348,6 +377,8 @@ class Parts:
                 quiet=self.config.gates.session_quiet,
                 progress=progress,
                 stop=stop,
+                lazily=lazily,
+                pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
@@ -413,7 +444,7 @@ class Parts:
         """Return what tells whose skill an event meant."""
         from curatord.passes.testimony import known_libraries, resolvers
 
-        known = known_libraries(self.config.libraries, snapshots, self.store.skills().values())
+        known = known_libraries(self.config.libraries, snapshots, self.overview.archived())
         return resolvers(known, self.placed_sources, str(self.home))
 
     def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:
@@ -450,25 +481,23 @@ class Parts:
     # -- changing
 
     @cached_property
-    def sites(self) -> dict[LibraryName, Site]:
-        """Where each library is, as far as it can be seen."""
-        from curatord.adapters.standing import site_of
+    def sites(self) -> Mapping[LibraryName, Site]:
+        """Where each library is, looked for when it is first asked for, and again while it cannot be seen."""
+        from curatord.adapters.standing import Sites
 
-        return {
-            LibraryName(settings.name): site_of(self.library_view(settings, library), settings)
-            for settings, library in self.libraries
-        }
+        return Sites(self.libraries)
 
     @cached_property
     def standings(self) -> LibraryStandings:
         """Tells what is true of skills on disk right now; asked by the writer before it touches anything."""
         from curatord.adapters.standing import LibraryStandings
 
+        settings = {LibraryName(one.name): one for one, _ in self.libraries}
         return LibraryStandings(
-            libraries={LibraryName(settings.name): library for settings, library in self.libraries},
-            settings={LibraryName(settings.name): settings for settings, _ in self.libraries},
+            libraries={LibraryName(one.name): library for one, library in self.libraries},
+            settings=settings,
             record_of=self.store.skill,
-            observed={LibraryName(settings.name): self.observed(settings) for settings, _ in self.libraries},
+            observed=lambda name: self.observed(settings[name]),
         )
 
     @cached_property
@@ -508,6 +537,7 @@ class Parts:
     def curation(self) -> Curation:
         """Does runs."""
         from curatord import __version__
+        from curatord.application.cost import cost_of
         from curatord.application.gating import gate_facts
         from curatord.core.gates import Closed, Open, due
         from curatord.passes.run import Curation
@@ -531,7 +561,7 @@ class Parts:
             store=self.store,
             folders=self.folders,
             one_at_a_time=self.one_run,
-            calls_per_day=self.calls_per_day,
+            cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
             unsettled=self.unsettled,
             clock=self.clock,
@@ -554,6 +584,24 @@ class Parts:
         from curatord.passes.model_books import ModelBooks
 
         return ModelBooks(self.store)
+
+    def open_breaker(self, now: datetime) -> str | None:
+        """Return why the primary is left alone for now, in words, or None; nothing is asked."""
+        from curatord.adapters.models import models_of
+        from curatord.core.model import EndpointError
+        from curatord.passes.consult import breaker_of
+
+        if self.config.llm is None:
+            return None
+        primary, _ = models_of(
+            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+        )
+        try:
+            identity = primary.identity()
+        except EndpointError as error:
+            return f"cannot be asked: {error}"
+        breaker = breaker_of(self.books, identity)
+        return None if breaker is None or now >= breaker.until else f"open: {breaker.kind}: {breaker.message}"
 
     def consultation(self, *, by_hand: bool) -> Consultation | None:
         """Return this run's dealings with models, or None where none is configured."""
@@ -624,13 +672,18 @@ class Parts:
         return result, consultation.record() if consultation is not None else None
 
     def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
-        """Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings."""
+        """
+        Pause hosts' own curators where that is asked for, drop bytes that nothing needs; return warnings.
+
+        *names* are the libraries that this run may change; of the others nothing is written.
+        """
         warnings = []
         for settings, _ in self.libraries:
-            if settings.host_curator != "pause" or settings.manage == "none" or settings.name not in names:
+            name = LibraryName(settings.name)
+            if settings.host_curator != "pause" or settings.manage == "none" or name not in names:
                 continue
-            site = self.sites[LibraryName(settings.name)]
             try:
+                site = self.sites[name]
                 with self.applier.mutator.hold(site):
                     if self.applier.mutator.pause_host(site):
                         self.log.info("host.curator_paused", library=settings.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,12 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from curatord.adapters.instance import DaemonInstance, running_daemon
-from curatord.errors import BusyError
+from curatord.adapters.instance import DaemonInstance, running_daemon, silence_of
+from curatord.errors import BusyError, StateError
 
 ROOT = Path(__file__).resolve().parent.parent
 WAIT_S = 15.0
@@ -27,24 +29,40 @@ from pathlib import Path
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.service_manager import ServiceManager
 from curatord.daemon import Daemon
-from curatord.errors import ConfigError, CuratorError
+from curatord.errors import BusyError, ConfigError, CuratorError, StateError
 from curatord.logs import set_up
 
 class App:
     state_dir = Path(os.environ["STATE"])
-    rescan_every_s = float(os.environ.get("RESCAN_S", "0.2"))
     watch_mode = "auto"
     tries = 0
+    @property
+    def rescan_every_s(self):
+        file = Path(os.environ["CALLS"] + ".every")
+        return float(file.read_text() if file.exists() else os.environ.get("RESCAN_S", "0.2"))
     def note(self, line):
         with open(os.environ["CALLS"], "a") as file:
             file.write(line + "\\n")
     def watch_roots(self):
-        return [Path(os.environ["ROOT"])]
+        roots = Path(os.environ["CALLS"] + ".roots")
+        return [Path(line) for line in roots.read_text().splitlines()] if roots.exists() else [Path(os.environ["ROOT"])]
+    def begin_round(self):
+        self.note("round")
+    recoveries = 0
     def recover(self):
+        self.recoveries += 1
         self.note("recover")
+        if os.environ.get("RECOVER") == "busy" and self.recoveries <= 3:
+            raise BusyError("another curatord is at work on it")
+        if os.environ.get("RECOVER") == "state":
+            raise StateError("the state folder cannot be used")
     def rescan(self, *, stop, alive):
         self.tries += 1
         self.note("rescan")
+        if os.environ.get("FAIL") == "busy":
+            raise BusyError("a scan is at work")
+        if os.environ.get("FAIL") == "hang" and self.tries == 2:
+            time.sleep(3600)
         if os.environ.get("FAIL") == "bug" and self.tries <= 3:
             raise ZeroDivisionError("a bug")
         if os.environ.get("FAIL") == "input" and self.tries <= 3:
@@ -53,6 +71,12 @@ class App:
     def scan_paths(self, paths, *, stop):
         self.note("paths " + " ".join(sorted(os.path.basename(p) for p in paths)))
     def work_if_due(self, *, stop, alive):
+        self.note("gates")
+        if os.environ.get("LONG"):
+            for _ in range(40):
+                stop()
+                time.sleep(0.1)
+            self.note("long work ends")
         if os.environ.get("BUSY"):
             self.note("action begins")
             while not stop():
@@ -65,6 +89,9 @@ class App:
         if os.environ.get("BAD_CONFIG"):
             raise ConfigError("line 3: nonsense", hint="mend it")
 
+if os.environ.get("TICK_S"):
+    import curatord.daemon
+    curatord.daemon.MAX_TICK_S = float(os.environ["TICK_S"])
 log = set_up(form="json", verbose=False)
 try:
     sys.exit(Daemon(app=App(), clock=SystemClock(), log=log, manager=ServiceManager(os.environ)).run())
@@ -142,7 +169,7 @@ def test_a_signal_stops_it_with_its_own_code(start: Callable[..., Process], numb
     assert daemon.until(lambda: daemon.calls().count("rescan") >= 2)
 
     assert code == daemon.end(number)
-    assert ["recover", "rescan"] == daemon.calls()[:2]
+    assert ["recover", "round", "rescan"] == daemon.calls()[:3]
 
 
 def test_the_action_at_hand_is_finished(start: Callable[..., Process]) -> None:
@@ -178,6 +205,113 @@ def test_trouble_ends_a_round_not_the_daemon(start: Callable[..., Process], kind
     assert [3] == [event["after"] for event in events if event["event"] == "worker.recovered"]
     assert [1, 2] == [event["times"] for event in failed]
     assert (kind == "bug") == ("Traceback" in failed[0].get("exception", ""))
+
+
+def test_a_busy_recovery_is_retried(start: Callable[..., Process]) -> None:
+    """Somebody at work by hand while it starts neither ends the daemon nor lets it work unrecovered; no trouble."""
+    daemon = start(RECOVER="busy")
+
+    assert daemon.until(lambda: "gates" in daemon.calls())
+    state = running_daemon(daemon.state)
+
+    calls = daemon.calls()
+    assert 4 == calls[: calls.index("gates")].count("recover")
+    assert "rescan" in calls[: calls.index("gates")]
+    assert state["last_error"] is None
+    assert "worker.failed" not in daemon.log()
+
+
+def test_a_busy_scan_is_no_trouble(start: Callable[..., Process]) -> None:
+    """A lock that somebody else holds is waited for at the next tick, and nothing calls the daemon unhealthy."""
+    daemon = start(FAIL="busy")
+
+    assert daemon.until(lambda: daemon.calls().count("rescan") >= 3)
+
+    assert running_daemon(daemon.state)["last_error"] is None
+    assert daemon.popen.poll() is None
+
+
+def test_an_unusable_state_ends_the_start(start: Callable[..., Process]) -> None:
+    """It needs a human, and the service manager must not see a daemon that is up."""
+    daemon = start(RECOVER="state")
+
+    assert StateError.exit_code == daemon.popen.wait(timeout=WAIT_S)
+    assert "cannot be used" in daemon.log()
+
+
+def test_the_rescan_keeps_its_own_time(start: Callable[..., Process]) -> None:
+    """Ticks come oftener than rescans, the gates are asked at each, and a new value counts from the next tick on."""
+    daemon = start(RESCAN_S="3600", TICK_S="0.1")
+    assert daemon.until(lambda: daemon.calls().count("gates") >= 5)
+    before = daemon.calls().count("rescan")
+
+    Path(f"{daemon.calls_file}.every").write_text("0.1")
+
+    assert daemon.until(lambda: daemon.calls().count("rescan") >= 4)
+    assert 1 == before
+
+
+def test_the_roots_follow(start: Callable[..., Process], tmp_path: Path) -> None:
+    """A place that appears while it runs is watched from the next tick on."""
+    daemon = start(RESCAN_S="3600", TICK_S="0.1")
+    other = tmp_path / "other"
+    other.mkdir()
+    assert daemon.until(lambda: "daemon.started" in daemon.log())
+
+    Path(f"{daemon.calls_file}.roots").write_text(f"{daemon.root}\n{other}\n")
+    watched = daemon.until(lambda: str(other) in daemon.log())
+    (other / "s.jsonl").write_text("{}\n")
+
+    assert watched
+    assert daemon.until(lambda: any(call.startswith(("paths s.jsonl",)) for call in daemon.calls()))
+
+
+def test_a_hung_worker_gives_no_sign_of_life(start: Callable[..., Process]) -> None:
+    """`at` stands still, and `silence_of` says so after a while; the lock alone proves nothing."""
+    daemon = start(FAIL="hang", RESCAN_S="0.1")
+    assert daemon.until(lambda: daemon.calls().count("rescan") == 2)
+    time.sleep(0.3)
+    first = running_daemon(daemon.state)
+    time.sleep(1.2)
+    second = running_daemon(daemon.state)
+
+    at = datetime.fromisoformat(first["at"])
+    assert first["at"] == second["at"]
+    assert silence_of(second, at + timedelta(minutes=14)) is None
+    assert "no sign of life" in (silence_of(second, at + timedelta(minutes=16)) or "")
+
+
+def test_long_work_that_asks_whether_to_stop_is_alive(start: Callable[..., Process], tmp_path: Path) -> None:
+    """The service manager hears of it from inside a round, from the worker itself."""
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(address))
+        manager.settimeout(WAIT_S)
+        daemon = start(NOTIFY_SOCKET=str(address), LONG="1", RESCAN_S="3600")
+        assert daemon.until(lambda: "gates" in daemon.calls())
+        manager.settimeout(0.0)
+        with contextlib.suppress(BlockingIOError):
+            while manager.recv(4096):
+                pass
+        manager.settimeout(WAIT_S)
+
+        heard = [manager.recv(4096).decode() for _ in range(2)]
+
+    assert ["WATCHDOG=1", "WATCHDOG=1"] == heard
+    assert "long work ends" not in daemon.calls()
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_a_storm_of_signals_stops_it(start: Callable[..., Process], round_: int) -> None:
+    """Handlers interrupt one another in their first instructions; none may wait for a lock that the other holds."""
+    daemon = start(RESCAN_S="0.1")
+    assert daemon.until(lambda: "daemon.started" in daemon.log())
+
+    for number in [signal.SIGHUP, signal.SIGTERM, signal.SIGINT] * 60:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(daemon.popen.pid, number)
+
+    assert daemon.popen.wait(timeout=WAIT_S) in (130, 143)
 
 
 def test_a_second_daemon_is_kept_out(start: Callable[..., Process]) -> None:

@@ -35,11 +35,31 @@ from curatord.core.hermes_files import (
 )
 from curatord.errors import OwnershipError
 
-__all__ = ["HermesHome"]
+__all__ = ["HermesFiles", "HermesHome"]
 
 LEDGER_TAIL_BYTES = 16 * 1024 * 1024  # Hermes itself keeps 5 MiB by default
 
 T = TypeVar("T")
+
+
+class HermesFiles:
+    """
+    What the last reading made of each file's bytes, kept for the next: many changes in a row ask for the same files.
+
+    The bytes are read each time and compared, so nothing that was changed is missed.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[bytes, object]] = {}
+
+    def parsed(self, path: str, data: bytes, parse: Callable[[bytes], T]) -> T:
+        """Return *parse* of *data*, which was read from *path* now; what is returned must not be changed."""
+        last = self._last.get(path)
+        if last is not None and last[0] == data:
+            return last[1]  # type: ignore[return-value]  # each path has one parser
+        value = parse(data)
+        self._last[path] = (data, value)
+        return value
 
 
 class HermesHome:
@@ -49,13 +69,14 @@ class HermesHome:
     A library with Hermes' files that is not called `skills` in a home is read alike: what is not there says nothing.
     """
 
-    def __init__(self, skills: str) -> None:
+    def __init__(self, skills: str, files: HermesFiles | None = None) -> None:
         self.skills = skills.rstrip("/")
+        self._files = HermesFiles() if files is None else files
         self.home = os.path.dirname(self.skills)  # noqa: PTH120 - text in, text out: nothing is looked up
 
     def read(self) -> HermesFacts:
         """Return what all files but the ledger say now."""
-        reading = _Reading()
+        reading = _Reading(self._files)
         usage, usage_warnings = reading.protecting(f"{self.skills}/.usage.json", parse_usage, _no_usage())
         bundled: frozenset[str] = reading.protecting(f"{self.skills}/.bundled_manifest", parse_manifest, frozenset())
         hub: tuple[HubEntry, ...] = reading.protecting(f"{self.skills}/.hub/lock.json", parse_hub_lock, ())
@@ -124,7 +145,8 @@ class HermesHome:
 class _Reading:
     """Collects what could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: HermesFiles) -> None:
+        self._files = files
         self.protected: list[str] = []
         self.warnings: list[str] = []
 
@@ -139,7 +161,7 @@ class _Reading:
     def _read(self, path: str, parse: Callable[[bytes], T], missing: T, words: list[str]) -> T:
         try:
             data = read_small(path)
-            return missing if data is None else parse(data)
+            return missing if data is None else self._files.parsed(path, data, parse)
         except OwnershipError as error:
             words.append(str(error))
             return missing

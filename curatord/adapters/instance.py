@@ -13,13 +13,17 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from curatord.errors import BusyError, StateError
 
-__all__ = ["DaemonInstance", "running_daemon"]
+__all__ = ["DaemonInstance", "running_daemon", "silence_of"]
+
+# The worker renews its word each five minutes; one call of a slow model may be longer than that.
+SILENT_AFTER = timedelta(minutes=15)
 
 LOCK_NAME, STATE_NAME = "daemon.lock", "daemon.json"
 
@@ -56,7 +60,7 @@ class DaemonInstance:
         self._descriptor = -1
 
     def publish(self, state: Mapping[str, Any]) -> None:
-        """Write what `status` shows of this daemon: a JSON object with `pid`, `since`, `watching`, `activity`."""
+        """Write what `status` shows of this daemon: a JSON object with `pid`, `since`, `at`, `watching`, `activity`."""
         temporary = self._dir / f".{STATE_NAME}.tmp"
         try:
             with os.fdopen(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
@@ -96,6 +100,24 @@ def running_daemon(state_dir: Path) -> dict[str, Any]:
     finally:
         os.close(descriptor)
     return {"alive": False}
+
+
+def silence_of(daemon: Mapping[str, Any], now: datetime) -> str | None:
+    """
+    Return in words that the worker of *daemon* (of `running_daemon`) gave no sign of life for `SILENT_AFTER`, or None.
+
+    One that has only just taken its lock, or is of a version that said nothing of this, is not accused.
+    """
+    at = daemon.get("at")
+    if not daemon.get("alive") or not isinstance(at, str):
+        return None
+    try:
+        last = datetime.fromisoformat(at)
+    except ValueError:
+        return f"its sign of life cannot be read: {at!r}"
+    if last.tzinfo is None or now - last <= SILENT_AFTER:
+        return None
+    return f"no sign of life since {at}: it hangs, or the machine was asleep until just now"
 
 
 def _published(state_dir: Path) -> dict[str, Any]:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from curatord.adapters.hermes_home import HermesHome
+from curatord.adapters.hermes_home import HermesFiles, HermesHome
 from curatord.adapters.installers import read_installed
-from curatord.adapters.library_scan import Find, Package, is_flat_name, scan_library
+from curatord.adapters.library_names import KnownNames, known_names
+from curatord.adapters.library_scan import Find, Package, find_at, is_flat_name, scan_library
 from curatord.adapters.package import (
     ATTEMPTS,
     MAX_ENTRY_BYTES,
@@ -25,6 +26,7 @@ from curatord.adapters.package import (
     entries_of,
     fingerprint_of,
     is_racy,
+    is_unchanged,
     printable,
     read_beneath,
     read_content,
@@ -54,6 +56,7 @@ __all__ = ["DiskLibrary", "MemoryCache"]
 
 MAX_ARCHIVE_DEPTH = 6
 MAX_ARCHIVED = 50_000
+MAX_READINGS = 4096
 PEEK_BYTES = 256 * 1024  # of a flat file, to see whether it has a description
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -90,13 +93,17 @@ class DiskLibrary:
     def __init__(self, settings: LibrarySettings, cache: PackageCache) -> None:
         self._settings = settings
         self._cache = cache
+        self._files = HermesFiles()
+        self._readings: dict[str, tuple[bytes, bytes]] = {}  # of `look_at`: signature and content by real path
+        self._layout: tuple[frozenset[str], Layout] | None = None
+        self._names: KnownNames | None = None
 
     def look(self, *, observed: Sequence[str] = ()) -> LibraryView:
         """Return what is there now and what bears on whose it is; whatever is wrong is in there."""
         root = self._settings.path.rstrip("/") or "/"
         try:
             names, layout = _look_at_root(self._settings, root)
-            hermes = HermesHome(root).read() if layout == "hermes" else None
+            hermes = HermesHome(root, self._files).read() if layout == "hermes" else None
             snapshot = self._snapshot(root, layout, names, hermes)
         except OSError as error:
             hermes, snapshot = None, self._unreadable(LibraryName(self._settings.name), root, error)
@@ -111,6 +118,114 @@ class DiskLibrary:
         )
         return LibraryView(snapshot=snapshot, facts=facts, hermes=hermes)
 
+    def look_at(self, keys: Collection[SkillKey], *, observed: Sequence[str] = ()) -> LibraryView:
+        """
+        Return what a whole look would say of *keys*, reading no packages but theirs, and the ownership files.
+
+        Each reading is of now. What only shows beside other skills is left out of the skills' `problems` and `also_at`
+        (further paths, same names, twins), the archive is not listed, and `facts.shared_names` speaks of these keys.
+        Where only a whole look can tell (links, hidden parts, both forms of a name …), one is made.
+        """
+        try:
+            view = self._look_at(keys, observed)
+        except OSError:
+            view = None  # gone or unreadable, in part or as a whole: the whole look has words for each of it
+        return self.look(observed=observed) if view is None else view
+
+    def _look_at(self, keys: Collection[SkillKey], observed: Sequence[str]) -> LibraryView | None:
+        settings = self._settings
+        root = settings.path.rstrip("/") or "/"
+        names = frozenset(os.listdir(root))  # noqa: PTH208 - names are all that is wanted, of many
+        # Which layout it is can cost a look into each folder; while the same names stand here, it is the same one.
+        if self._layout is None or self._layout[0] != names:
+            self._layout = _look_at_root(settings, root)
+        layout = self._layout[1]
+        hermes = HermesHome(root, self._files).read() if layout == "hermes" else None
+        archive = archive_of(settings, layout)
+        external = self._external(hermes)
+        also = (
+            {RelPath(entry.install_path) for entry in hermes.hub if entry.install_path} if hermes is not None else set()
+        )
+        skills: dict[SkillKey, Skill] = {}
+        library = LibraryName(settings.name)
+        for key in sorted({*keys, *(SkillKey(library=library, rel=rel) for rel in also)}):
+            package = find_at(root, layout, key.rel, skipped=[archive], external=external)
+            if package == "unsure":
+                return None
+            if isinstance(package, Package):
+                content = self._content(package)
+                if not package.flat or content.description or content.broken is not None:
+                    skills[key] = _skill(library, layout, package, content)
+        snapshot = LibrarySnapshot(
+            library=library,
+            root=root,
+            real_root=os.path.realpath(root),
+            layout=layout,
+            archive=archive,
+            skills=tuple(skills.values()),
+            problems=tuple(_root_problems(library, root, names)),
+        )
+        installed = read_installed(root)
+        facts = ownership_facts(
+            snapshot,
+            hermes,
+            installed=installed.names,
+            unjudged=installed.unjudged,
+            observed=observed,
+            plugin=installed.plugin,
+        )
+        asked = tuple(skill for key, skill in skills.items() if key in keys)
+        named = {skill.name for skill in asked if facts.usage.keys() & {skill.name, skill.content.header_name}}
+        shared = self._shared(named, root, layout, archive, external) if named else frozenset()
+        if shared is None:
+            return None
+        return LibraryView(
+            snapshot=replace(snapshot, skills=asked), facts=replace(facts, shared_names=shared), hermes=hermes
+        )
+
+    def _external(self, hermes: HermesFacts | None) -> list[tuple[str, str]]:
+        external = [(path, "an external folder (configuration)") for path in self._settings.external_dirs]
+        if hermes is not None:
+            external += [(path, "an external folder (Hermes' config.yaml)") for path in hermes.config.external_dirs]
+        return external
+
+    def _content(self, package: Package) -> SkillContent:
+        """Return the content of a package that was looked up alone."""
+        known = self._readings.get(package.real)
+        if known is not None and is_unchanged(package.real, known[0]):
+            return _decode(known[1])
+        content, signature = _read(package, time.time_ns())
+        if signature is not None:
+            if len(self._readings) >= MAX_READINGS:
+                self._readings.clear()
+            self._readings[package.real] = (signature, _encode(content))
+        return content
+
+    def _shared(
+        self, names: Collection[str], root: str, layout: Layout, archive: str, external: Sequence[tuple[str, str]]
+    ) -> frozenset[str] | None:
+        """Return which of *names* more than one skill of the library has; None where only a whole look can tell."""
+        if layout == "flat":
+            return None
+        known = self._names
+        if known is None or not known.still_holds(external):
+            begun_ns = time.time_ns()
+            find = scan_library(root, layout, skipped=[archive], external=external, kept={})
+            known = self._names = known_names(find, external, begun_ns)
+        return None if known is None else known.shared & frozenset(names)
+
+    def place(self) -> tuple[str, Layout, str]:
+        """Return the library's path, its layout as it is now, and its archive's path, without reading a skill."""
+        root = self._settings.path.rstrip("/") or "/"
+        try:
+            _, layout = _look_at_root(self._settings, root)
+        except OSError:
+            layout = self._layout_unseen()
+        return root, layout, archive_of(self._settings, layout)
+
+    def _layout_unseen(self) -> Layout:
+        return self._settings.layout if self._settings.layout != "auto" else "agent-skills"
+
     def read(self) -> LibrarySnapshot:
         """Return the snapshot of a look."""
         return self.look().snapshot
@@ -121,9 +236,7 @@ class DiskLibrary:
         settings = self._settings
         name = LibraryName(settings.name)
         archive = archive_of(settings, layout)
-        external = [(path, "an external folder (configuration)") for path in settings.external_dirs]
-        if hermes is not None:
-            external += [(path, "an external folder (Hermes' config.yaml)") for path in hermes.config.external_dirs]
+        external = self._external(hermes)
         kept = self._cache.load(settings.name)
         find = scan_library(root, layout, skipped=[archive], external=external, kept=kept)
         skills, reread, new = self._skills(name, layout, find)
@@ -173,7 +286,7 @@ class DiskLibrary:
 
     def _unreadable(self, name: LibraryName, root: str, error: OSError) -> LibrarySnapshot:
         missing = isinstance(error, FileNotFoundError | NotADirectoryError)
-        layout: Layout = self._settings.layout if self._settings.layout != "auto" else "agent-skills"
+        layout = self._layout_unseen()
         problem = LibraryProblem(
             library=name,
             code="missing" if missing else "unreadable",

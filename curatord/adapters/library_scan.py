@@ -17,15 +17,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from curatord.adapters.package import is_unchanged, printable, vcs_name
 from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import IGNORED_FOLDERS
 from curatord.core.names import SKILL_FILE, Layout
 
-__all__ = ["Find", "Package", "is_flat_name", "scan_library"]
+__all__ = ["Find", "Package", "entry_file_of", "find_at", "is_flat_name", "scan_library", "visible"]
 
 MAX_DEPTH = 8
 MAX_FOLDERS = 200_000
@@ -72,11 +73,15 @@ class Find:
         packages: By path within the library; a path with both forms has the folder, marked as broken.
         notes: (path, words) of what is odd but no skill.
         unlisted: Folders whose content could not be listed, as (path within the library, words).
+        groups: What was listed (`visible`) in each folder that is no package, by real path.
+        links: Whether any link was met, in or beside packages.
     """
 
     packages: dict[str, Package] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
     unlisted: list[tuple[str, str]] = field(default_factory=list)
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    links: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,6 +136,7 @@ def scan_library(
         listed = list(scan)
     _walk_folder(walk, "", root, real_root, listed, depth=0, vcs=None, external=None)
     _walk_external(walk)
+    walk.find.links = bool(walk.links)
     _follow_links(walk)
     if walk.cut:
         walk.find.unlisted.append(("", f"more than {MAX_FOLDERS} folders: not all of them were looked at"))
@@ -150,6 +156,7 @@ def _walk_folder(
 ) -> None:
     """Take the folder at *real* as a group of packages: find each, and go into what is none."""
     prefix = f"{rel}/" if rel else ""
+    walk.find.groups[real] = visible(listed)
     folders: list[os.DirEntry[str]] = []
     for entry in listed:
         name = entry.name
@@ -193,14 +200,15 @@ def _look_into(
         _add_unreadable(walk, rel, shown, real, error, external=external)
         return
     names = [entry.name for entry in listed]
-    entry_file = _entry_file(names)
+    entry_file = entry_file_of(names)
     if entry_file is not None:
         walk.find.packages[rel] = Package(
             rel=rel, path=shown, real=real, flat=False, entry_file=entry_file, external=external, vcs=vcs
         )
     elif real.rpartition("/")[2] in _BUILD_FOLDERS:
-        return
+        walk.find.groups[real] = visible(listed)
     elif depth + 1 >= MAX_DEPTH:
+        walk.find.groups[real] = visible(listed)
         if any(entry.is_dir(follow_symlinks=False) for entry in listed):
             walk.find.unlisted.append((rel, f"folders nested more than {MAX_DEPTH} deep are not looked at"))
     else:
@@ -208,7 +216,80 @@ def _look_into(
         _walk_folder(walk, rel, shown, real, listed, depth=depth + 1, vcs=vcs, external=external)
 
 
-def _entry_file(names: Sequence[str]) -> str | None:
+def visible(listed: Iterable[os.DirEntry[str]]) -> frozenset[str]:
+    """Return what of a listing a scan goes by: each name that is not hidden, and whether it is a folder or a link."""
+    return frozenset(
+        f"{entry.name}{'@' if entry.is_symlink() else '/' if entry.is_dir(follow_symlinks=False) else ''}"
+        for entry in listed
+        if entry.name[0] != "."
+    )
+
+
+def find_at(
+    root: str, layout: Layout, rel: str, *, skipped: Sequence[str] = (), external: Sequence[tuple[str, str]] = ()
+) -> Package | Literal["absent", "unsure"]:
+    """
+    Return the package that `scan_library` would find at *rel*, looking at nothing but the way there.
+
+    `absent`: a scan finds none there. `unsure`: only a scan can tell, as where a link or a hidden part is on the way.
+    What other paths lead to it (`also_at`) is not looked for.
+
+    Args:
+        root, layout, skipped, external: As of `scan_library`.
+        rel: Path within the library.
+
+    Raises:
+        OSError: The root itself cannot be listed.
+    """
+    parts = rel.split("/")
+    if any(not part or part[0] in ".@" or part in _NEVER_ENTERED for part in parts) or len(parts) > MAX_DEPTH:
+        return "unsure"
+    real = os.path.realpath(root)
+    names = os.listdir(real)  # noqa: PTH208 - names are all that is wanted
+    shown, vcs, words = root, None, None
+    apart = frozenset(os.path.realpath(path) for path in skipped)
+    outside = [(os.path.realpath(path), said) for path, said in external]
+    for depth, name in enumerate(parts):
+        real, shown = f"{real}/{name}", f"{shown}/{name}"
+        last = depth + 1 == len(parts)
+        if real in apart:
+            return "unsure"
+        flat = last and layout == "flat" and os.path.lexists(f"{real}.md")
+        status = _lstat(real)
+        if status is None or not stat.S_ISDIR(status.st_mode):
+            if status is None and flat and depth == 0 and stat.S_ISREG(os.lstat(f"{real}.md").st_mode):
+                return Package(rel=rel, path=f"{shown}.md", real=f"{real}.md", flat=True, entry_file=f"{name}.md")
+            return "unsure" if status is not None or flat else "absent"
+        if flat:
+            return "unsure"  # both forms of one name
+        if name not in names:
+            return "unsure"  # a file system that takes other spellings for this one
+        words = next((said for path, said in outside if f"{real}/".startswith(f"{path}/")), words)
+        try:
+            names = os.listdir(real)  # noqa: PTH208 - names are all that is wanted
+        except OSError:
+            return "unsure"
+        entry_file = entry_file_of(names)
+        if last:
+            if entry_file is None:
+                return "unsure"
+            return Package(rel=rel, path=shown, real=real, flat=False, entry_file=entry_file, external=words, vcs=vcs)
+        if entry_file is not None:
+            return "absent"  # inside another package, which is not searched
+        if name in _BUILD_FOLDERS:
+            return "absent"
+        vcs = vcs_name(names) or vcs
+    return "unsure"
+
+
+def _lstat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+
+
+def entry_file_of(names: Sequence[str]) -> str | None:
     """Return which of *names* makes a folder a package: the exact spelling where there is one."""
     if SKILL_FILE in names:
         return SKILL_FILE

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
-from curatord.adapters.package import ATTEMPTS, ChangedWhileReadError, printable, read_beneath, survey
+from curatord.adapters.package import ATTEMPTS, ChangedWhileReadError, read_beneath, survey
 from curatord.core.fingerprint import is_ignored
 from curatord.core.library import Skill
 from curatord.core.skill import SKILL_FILE
@@ -45,7 +46,7 @@ def _read(key: SkillKey, path: str, entry: str) -> Packed:
     flat = not stat.S_ISDIR(found.rows[0][1])
     base = path.rpartition("/")[0] if flat else path
     files: list[PackedFile] = []
-    links: list[str] = []
+    links: list[tuple[str, str]] = []
     total = 0
     for row in found.rows:
         mode, size = row[1:3]
@@ -53,7 +54,7 @@ def _read(key: SkillKey, path: str, entry: str) -> Packed:
         if stat.S_ISDIR(mode) or is_ignored(rel, link=stat.S_ISLNK(mode)):
             continue
         if stat.S_ISLNK(mode):
-            links.append(printable(rel))
+            links.append((rel, str(Path(base, rel).readlink())))
             continue
         total += size
         if total > MAX_BYTES or len(files) >= MAX_FILES:

@@ -9,7 +9,7 @@ name that the host's record is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from curatord.adapters.library import DiskLibrary
 from curatord.core.cheap import dataclass
@@ -21,7 +21,7 @@ from curatord.core.settings import LibrarySettings
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import Importance, LibraryName, SkillKey
 
-__all__ = ["LibraryStandings", "site_of"]
+__all__ = ["LibraryStandings", "Sites", "site_of"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,13 +32,13 @@ class LibraryStandings:
     Attributes:
         libraries, settings: By the library's name; a skill of any other library is not there.
         record_of: Our record of a skill, or None.
-        observed: Words why a library is only looked at (conflicts between libraries), if any.
+        observed: Tells words why a library is only looked at (conflicts between libraries), if any.
     """
 
     libraries: Mapping[LibraryName, DiskLibrary]
     settings: Mapping[LibraryName, LibrarySettings]
     record_of: Callable[[SkillKey], SkillRecord | None]
-    observed: Mapping[LibraryName, Sequence[str]]
+    observed: Callable[[LibraryName], Sequence[str]]
 
     def __call__(self, keys: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
         """Return what is true of each of *keys*."""
@@ -49,7 +49,7 @@ class LibraryStandings:
             if library is None:
                 found.update((key, Standing(key=key, there=False, why="its library is not configured")) for key in mine)
                 continue
-            view = library.look(observed=self.observed.get(name, ()))
+            view = library.look_at(mine, observed=self.observed(name))
             skills = {skill.key: skill for skill in view.snapshot.skills}
             for key in mine:
                 found[key] = self._standing(key, skills.get(key), view.facts)
@@ -76,6 +76,36 @@ class LibraryStandings:
             importance=importance,
             state=state,
         )
+
+
+class Sites(Mapping[LibraryName, Site]):
+    """
+    Where libraries are, each looked for when it is first asked for.
+
+    One that can be seen keeps its site for as long as this object lives, which is one command or one round of the
+    daemon. One that cannot is looked for anew each time: when it comes back it may turn out to be a host's own, and
+    then the host's locks and records are part of every change.
+    """
+
+    def __init__(self, libraries: Iterable[tuple[LibrarySettings, DiskLibrary]]) -> None:
+        self._libraries = {LibraryName(settings.name): (settings, library) for settings, library in libraries}
+        self._seen: dict[LibraryName, Site] = {}
+
+    def __getitem__(self, name: LibraryName) -> Site:
+        site = self._seen.get(name)
+        if site is None:
+            settings, library = self._libraries[name]
+            view = library.look_at(())
+            site = site_of(view, settings)
+            if not any(problem.code in ("missing", "unreadable") for problem in view.snapshot.problems):
+                self._seen[name] = site
+        return site
+
+    def __iter__(self) -> Iterator[LibraryName]:
+        return iter(self._libraries)
+
+    def __len__(self) -> int:
+        return len(self._libraries)
 
 
 def site_of(view: LibraryView, settings: LibrarySettings) -> Site:

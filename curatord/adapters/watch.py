@@ -11,7 +11,10 @@ every doubt is the same: ask for a full rescan. What can go wrong, from bug repo
 - A root is missing, vanishes or is made anew: it is looked for at each `check`, known by device and inode.
 - No events arrive at all (bind mounts of other systems, network shares): the rescan tells `unannounced` what it found
   changed that no event had named, and a root that keeps doing so counts as polled.
-- Reading raises open and close events: only changes are asked for, else a scan would wake itself for ever.
+- Reading raises open and close events, and closing what was open for writing raises one more, changed or not: SQLite
+  opens a `-wal` for writing to read it. Only changes are asked for, else a scan would wake itself for ever.
+- Whatever made a root unwatchable may pass (descriptors used up for a moment, a doubt that was none): it is tried
+  again after `RETRY_AFTER_S`.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import errno
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -29,7 +33,6 @@ from watchdog.events import (
     DirCreatedEvent,
     DirDeletedEvent,
     DirMovedEvent,
-    FileClosedEvent,
     FileCreatedEvent,
     FileDeletedEvent,
     FileModifiedEvent,
@@ -44,18 +47,21 @@ from curatord.core.cheap import dataclass
 
 __all__ = ["RESCAN", "Hint", "RootState", "Watcher"]
 
-# None of these is raised by reading. Directory modifications are left out: each file event brings one along.
+# None of these is raised by reading; what is written raises a modification, so that closing it says nothing new.
+# Directory modifications are left out: each file event brings one along.
 _WANTED: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
     FileModifiedEvent,
     FileMovedEvent,
     FileDeletedEvent,
-    FileClosedEvent,
     DirCreatedEvent,
     DirMovedEvent,
     DirDeletedEvent,
 ]
 _MISSES_UNTIL_DEAF = 2
+RETRY_AFTER_S = 600.0
+# The library holds events back for half a second to pair renames, so a rescan may well see a fresh change first.
+SETTLED_S = 2.0
 
 Hint = str | None  # a path that may have changed, or RESCAN
 RESCAN: Hint = None
@@ -75,9 +81,15 @@ class _Root:
     path: Path
     watch: ObservedWatch | None = None
     identity: tuple[int, int] | None = None
+    attached_at: float = 0.0  # seconds since the epoch, for comparing with file times and nothing else
     polled_because: str = ""
+    polled_since: float = 0.0  # monotonic
     misses: int = 0
     announced: bool = False
+
+    def poll(self, why: str) -> None:
+        """Leave the root to the rescan for a while."""
+        self.polled_because, self.polled_since, self.misses = why, time.monotonic(), 0
 
 
 class _Handler(FileSystemEventHandler):
@@ -120,14 +132,21 @@ class Watcher:
         notify: Takes a hint; it must be quick and must not raise.
         mode: `auto` and `events` set watches, `poll` sets none. With `events` a root that cannot be watched is still
             scanned at each rescan; the mode only says what the user wants to hear about.
+        retry_after_s: How long a root that could not be watched is left to the rescan.
     """
 
     def __init__(
-        self, roots: Sequence[Path], notify: Callable[[Hint], None], *, mode: Literal["auto", "events", "poll"]
+        self,
+        roots: Sequence[Path],
+        notify: Callable[[Hint], None],
+        *,
+        mode: Literal["auto", "events", "poll"],
+        retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
         self._roots = [_Root(path) for path in roots]
         self._notify = notify
         self._mode = mode
+        self._retry_after_s = retry_after_s
         self._observer: BaseObserver | None = None
         self._lost = threading.Event()
         self._listener = _LossListener(notify, self._lost)
@@ -151,13 +170,26 @@ class Watcher:
             observer.stop()
             observer.join(timeout=5)
 
+    def watch(self, roots: Sequence[Path]) -> None:
+        """Watch *roots* from now on; what is watched already goes on without a gap, the rest at the next `check`."""
+        known = {root.path: root for root in self._roots}
+        self._roots = [known.pop(path) if path in known else _Root(path) for path in dict.fromkeys(roots)]
+        for root in known.values():
+            self._detach(root)
+
     def check(self) -> list[RootState]:
         """Mend what broke since the last look, ask for a rescan where it did, and return how each root is watched."""
         if self._lost.is_set():
             self._lost.clear()
             self.overflows += 1
         if self._mode != "poll":
-            if self._observer is None or not self._healthy(self._observer):
+            for root in self._roots:
+                if root.polled_because and time.monotonic() - root.polled_since >= self._retry_after_s:
+                    root.polled_because = ""
+            wanted = not self._roots or any(not root.polled_because for root in self._roots)
+            if (self._observer is None and wanted) or (
+                self._observer is not None and not self._healthy(self._observer)
+            ):
                 self.restarts += 1
                 self._new_observer()
                 self._notify(RESCAN)
@@ -190,19 +222,25 @@ class Watcher:
         """
         Learn from a rescan which paths it found *changed* although no event had come since the rescan before.
 
-        Two such rescans in a row, without a single event of the root between them, and the root counts as deaf.
+        Two such rescans, without a single event of the root between them, and the root counts as deaf. A change only
+        speaks against the events where its own was due: it was made since the root is watched, and not just now.
         """
         paths = [str(path) for path in changed]
+        settled = time.time() - SETTLED_S  # file times are of this clock
         for root in self._roots:
             if root.watch is None:
                 continue
+            if root.announced:
+                root.announced = False
+                root.misses = 0
+                continue
             prefix = str(root.path.resolve())
-            missed = not root.announced and any(path == prefix or path.startswith(prefix + os.sep) for path in paths)
-            root.announced = False
-            root.misses = root.misses + 1 if missed else 0
+            ours = [path for path in paths if path == prefix or path.startswith(prefix + os.sep)]
+            if any(root.attached_at < _changed_at(path) < settled for path in ours):
+                root.misses += 1
             if root.misses >= _MISSES_UNTIL_DEAF:
                 self._detach(root)
-                root.polled_because = "its changes arrive without events (a bind mount or a network share?)"
+                root.poll("its changes arrive without events (a bind mount or a network share?)")
 
     def _healthy(self, observer: BaseObserver) -> bool:
         return observer.is_alive() and all(emitter.is_alive() for emitter in observer.emitters)
@@ -220,7 +258,7 @@ class Watcher:
             observer.start()
         except OSError as error:
             for root in self._roots:
-                root.polled_because = _why(error)
+                root.poll(_why(error))
             return
         self._observer = observer
 
@@ -236,9 +274,10 @@ class Watcher:
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return False  # it went between the look and the watch; the next check looks again
-            root.polled_because = _why(error)
+            root.poll(_why(error))
             return False
         root.identity = identity
+        root.attached_at = time.time()
         root.announced = False
         return True
 
@@ -256,6 +295,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _changed_at(path: str) -> float:
+    """Return when *path* was last changed, in seconds since the epoch; infinitely late where nobody can tell."""
+    try:
+        return os.stat(path).st_ctime  # noqa: PTH116 - text in, a number out
+    except OSError:
+        return float("inf")
 
 
 def _why(error: OSError) -> str:

@@ -62,6 +62,12 @@ class Application:
 
         return report(self._parts, run)
 
+    def cost(self) -> Any:
+        """Return the contract's `cost`."""
+        from curatord.application.cost import cost
+
+        return cost(self._parts)
+
     def explain(self, skill: str) -> Any:
         """Return the contract's `explain`."""
         from curatord.application.looking import explain

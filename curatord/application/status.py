@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from curatord.adapters.instance import running_daemon
+from curatord.adapters.instance import running_daemon, silence_of
 from curatord.application.gating import gate_facts
 from curatord.core.gates import Closed, due
 from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
 from curatord.core.units import format_duration
 from curatord.core.values import EventKind, LibraryName
 from curatord.core.words import iso
+from curatord.errors import InputError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from curatord.adapters.store.overview import Spoken
+    from curatord.adapters.store.overview import LastRun, Spoken
     from curatord.core.resolve import HostResolvers
     from curatord.core.values import SkillKey
     from curatord.wiring import Parts
@@ -42,7 +42,8 @@ def status(parts: Parts) -> dict[str, Any]:
             "since": daemon.get("since"),
             "watching": daemon.get("watching"),
             "activity": daemon.get("activity"),
-            "last_error": daemon.get("last_error"),
+            "at": daemon.get("at"),
+            "last_error": silence_of(daemon, now) or daemon.get("last_error") or _failed_run(last),
             "watches": daemon.get("watches", []),
         },
         "runs": int(store.meta(RUN_COUNT) or 0),
@@ -65,14 +66,8 @@ def status(parts: Parts) -> dict[str, Any]:
         "mode": config.mode.value,
         "counts": overview.skills(),
         "pending": overview.pending(),
-        "sources": _sources(parts),
-        "llm": {
-            "configured": config.llm is not None,
-            "last_error": None,
-            "fallback_used": False,
-            "spent_today": {"tokens": 0, "usd": 0.0},
-            "breaker": None,
-        },
+        "sources": _sources(parts, daemon.get("scanned_at")),
+        "llm": _llm(parts, now),
         "most_used": most,
         "least_used": least,
         "state_dir": str(parts.state_dir),
@@ -80,18 +75,57 @@ def status(parts: Parts) -> dict[str, Any]:
     }
 
 
+def _llm(parts: Parts, now: datetime) -> dict[str, Any]:
+    """Return what is known of models, without asking one; little is imported where none is configured."""
+    if parts.config.llm is None:
+        spent: dict[str, Any] = {"tokens": 0, "usd": 0.0}
+        return {
+            "configured": False,
+            "last_error": None,
+            "fallback_used": False,
+            "spent_today": spent,
+            "breaker": None,
+        }
+    today, error = parts.books.spent_on(now), parts.books.last_error()
+    last = parts.overview.last_run()
+    return {
+        "configured": True,
+        "last_error": error,
+        "fallback_used": last is not None and _fallback_used(parts, last.run_id),
+        "spent_today": {"tokens": today.usage.tokens, "usd": round(today.usd, 6)},
+        "breaker": parts.open_breaker(now),
+    }
+
+
+def _fallback_used(parts: Parts, run_id: str) -> bool:
+    """Return whether the newest run had to ask the fallback; a run whose files are gone had no need to."""
+    try:
+        run = parts.folders.read(run_id)  # type: ignore[arg-type]  # ids of stored runs are ids of runs
+    except InputError:
+        return False
+    return bool((run.get("llm") or {}).get("fallback_used"))
+
+
+def _failed_run(last: LastRun | None) -> str | None:
+    return f"the last run failed: {last.summary}" if last is not None and last.outcome == "failed" else None
+
+
 def _report_path(parts: Parts, run_id: str) -> str | None:
     path = parts.folders.report_path(run_id)  # type: ignore[arg-type]  # ids of stored runs are ids of runs
     return str(path) if path.exists() else f"{path} (missing)"
 
 
-def _sources(parts: Parts) -> list[dict[str, Any]]:
+def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
+    """Return the sources; *by_daemon* is when the running daemon last scanned all of them, as it publishes it."""
+    seen = datetime.fromisoformat(by_daemon) if by_daemon else None
     states = parts.overview.sources()
     now = parts.clock.now()
     rows = []
     for placed in parts.placed_sources:
         state = states.get(placed.key)
         scanned = state.scanned_at if state is not None else None
+        if scanned is not None and seen is not None:
+            scanned = max(scanned, seen)
         rows.append(
             {
                 "host": placed.settings.host,

@@ -13,7 +13,6 @@ from curatord.errors import BusyError, UsageError
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
-    from curatord.ports.source import Source
     from curatord.wiring import Parts
 
 __all__ = ["Service", "run", "serve"]
@@ -92,21 +91,32 @@ class Service:
         return self._parts.config.daemon.watch
 
     def watch_roots(self) -> Sequence[Path]:
-        """Return the folders and files whose changes matter: the transcripts."""
-        return [Path(placed.path) for placed in self._parts.placed_sources]
+        """Return the folders and files whose changes matter: the transcripts, where they are in this round."""
+        paths: list[str] = []
+        for source in self._parts.opened_sources:
+            narrowed: Callable[[], Sequence[str]] | None = getattr(source, "watch_paths", None)
+            paths += [source.path] if narrowed is None else narrowed()
+        return [Path(path) for path in paths]
+
+    def begin_round(self) -> None:
+        """Forget what was learnt of where things lie."""
+        self._parts.begin_round()
 
     def recover(self) -> None:
         """Bring every unfinished action and run to an end."""
         recover(self._parts)
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
-        """Scan all sources and return the paths that had changed since they were last read."""
+        """Scan all sources and return the paths, links followed, that had changed since they were last read."""
         self._parts.renew_database()
         try:
-            report = self._parts.scan(stop, lambda _done, _total: alive())
+            report = self._parts.scan(stop, lambda _done, _total: alive(), lazily=True)
         except BusyError:
             return []  # somebody scans by hand, which does just as well; the next tick looks again
-        return report.changed_paths
+        if not report.changed_paths:
+            return []
+        roots = [(source.path.rstrip("/"), os.path.realpath(source.path)) for source in self._parts.opened_sources]
+        return [_moved(path, roots) or path for path in report.changed_paths]
 
     def scan_paths(self, paths: Sequence[str], *, stop: Callable[[], bool]) -> None:
         """Scan the sessions in *paths* alone."""
@@ -116,10 +126,18 @@ class Service:
         for source in parts.opened_sources:
             if stop():
                 return
-            ours = [path for path in paths if _below(path, source)]
+            # Events name paths with all links followed; the store knows them below the root as it is configured.
+            root = source.path.rstrip("/")
+            names = [(root, root), (os.path.realpath(root), root)]
+            ours = [ours for path in paths if (ours := _moved(path, names)) is not None]
             if ours:
                 ingest_paths(
-                    source, ours, parts.ingest_store, clock=parts.clock, quiet=parts.config.gates.session_quiet
+                    source,
+                    ours,
+                    parts.ingest_store,
+                    clock=parts.clock,
+                    quiet=parts.config.gates.session_quiet,
+                    stop=stop,
                 )
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
@@ -137,9 +155,11 @@ class Service:
         self._parts.reload()
 
 
-def _below(path: str, source: Source) -> bool:
-    root = source.path.rstrip("/")
-    if path == root or path.startswith(root + "/"):
-        return True
-    real = os.path.realpath(root)
-    return path == real or path.startswith(real + "/")
+def _moved(path: str, roots: Sequence[tuple[str, str]]) -> str | None:
+    """Return *path* with the first of *roots* that it lies below, or is, put in its place by the other name of it."""
+    for root, other in roots:
+        if path == root:
+            return other
+        if path.startswith(root + "/"):
+            return other + path[len(root) :]
+    return None

@@ -84,6 +84,10 @@ class App(Protocol):
         """Return the contract's `explain`."""
         ...
 
+    def cost(self) -> Json:
+        """Return the contract's `cost`."""
+        ...
+
     # work
     def scan(self) -> Json:
         """Ingest up to now and return the contract's `scan`."""

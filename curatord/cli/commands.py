@@ -254,6 +254,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("runs", "look", "past runs, newest first", "curatord runs", "look:runs", json=True),
     Command("report", "look", "the report of a run", "curatord report last", "look:report", _report, json=True),
     Command(
+        "cost",
+        "look",
+        "what the libraries cost in every call, and what curation has cost",
+        "curatord cost",
+        "look:cost",
+        json=True,
+    ),
+    Command(
         "explain",
         "look",
         "why a skill is in its state, and what happens next and when",

@@ -39,7 +39,11 @@ def of_changes(changes: Any) -> int:
 
 
 def of_status(status: Any, *, check: bool) -> int:
-    """Return the code of `status`: with *check*, 0 only while a daemon is alive and says of itself no trouble."""
+    """
+    Return the code of `status`: with *check*, 0 only while a daemon is alive and nothing speaks against its health.
+
+    Silence, trouble at work and a last run that failed stand in `daemon.last_error`.
+    """
     daemon = status.get("daemon") or {}
     healthy = daemon.get("alive") is True and not daemon.get("last_error")
     return OK if healthy or not check else SKIPPED

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from curatord.cli import exits
 from curatord.cli.context import Context, since
 
-__all__ = ["events", "explain", "report", "runs", "sessions", "show", "skills", "status"]
+__all__ = ["cost", "events", "explain", "report", "runs", "sessions", "show", "skills", "status"]
 
 
 def status(context: Context) -> int:
@@ -81,6 +81,15 @@ def report(context: Context) -> int:
         context.out.json(value["run"])
     else:
         show_report(context.out, value)
+    return exits.OK
+
+
+def cost(context: Context) -> int:
+    """Print what the libraries cost, and what curation has cost."""
+    from curatord.cli.views.look import show_cost
+
+    with context.app() as app:
+        context.answer(app.cost(), show_cost)
     return exits.OK
 
 

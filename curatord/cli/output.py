@@ -8,9 +8,11 @@ of a traceback, and a reader that goes away (`| head`) ends the printing, not th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
@@ -53,8 +55,18 @@ def json_text(value: Any, *, ascii_only: bool = False) -> str:
         entries = [json.dumps(item, ensure_ascii=ascii_only) for item in value]
         text = "[" + ",".join(f"\n  {entry}" for entry in entries) + ("\n]" if entries else "]")
     else:
-        text = json.dumps(value, ensure_ascii=ascii_only, indent=2)
+        text = _indented(value, ascii_only)
     return re.sub(_NOT_PLAIN, _json_escape, text)
+
+
+def _indented(value: Any, ascii_only: bool) -> str:
+    """Return *value* with two blanks a level; by the quicker library where the command has loaded it for its work."""
+    quick: Any = sys.modules.get("msgspec")
+    if quick is not None and not ascii_only:
+        with contextlib.suppress(UnicodeEncodeError, TypeError):
+            text: str = quick.json.format(quick.json.encode(value), indent=2).decode()
+            return text
+    return json.dumps(value, ensure_ascii=ascii_only, indent=2)
 
 
 def _json_escape(match: re.Match[str]) -> str:

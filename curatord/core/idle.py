@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from curatord.core.cheap import dataclass
 from curatord.core.values import LibraryName, require_aware
@@ -208,24 +209,27 @@ def work_gaps(work: Iterable[Stretch | datetime], away_after: timedelta) -> tupl
     return tuple(gaps)
 
 
-def _stretches(clock: LibraryClock, anchor: datetime, now: datetime) -> Iterable[Stretch]:
+def _stretches(clock: LibraryClock, anchor: datetime, now: datetime) -> Iterable[tuple[datetime, datetime]]:
     """Yield the stretches without work that may matter between *anchor* and *now*, none overlapping another."""
     if clock.first_work is None or clock.newest_work is None:
-        yield Stretch(start=anchor, end=max(anchor, now))
+        yield anchor, max(anchor, now)
         return
     if anchor < clock.first_work:
-        yield Stretch(start=anchor, end=clock.first_work)
-    yield from clock.gaps
+        yield anchor, clock.first_work
+    for gap in clock.gaps:
+        yield gap.start, gap.end
     if clock.newest_work < now:
-        yield Stretch(start=clock.newest_work, end=now)
+        yield clock.newest_work, now
 
 
 def stops(clock: LibraryClock, anchor: datetime, now: datetime, away_after: timedelta) -> tuple[Stretch, ...]:
     """Return when the clock stood still between *anchor* and *now*, oldest first; none is empty."""
     found: list[Stretch] = []
-    for stretch in _stretches(clock, anchor, now):
-        start = max(stretch.start + away_after, anchor)
-        end = min(stretch.end, now)
+    for began, ended in _stretches(clock, anchor, now):
+        if ended <= anchor:
+            continue
+        start = max(began + away_after, anchor)
+        end = min(ended, now)
         if start < end:
             found.append(Stretch(start=start, end=end))
     return tuple(found)
@@ -250,10 +254,10 @@ def idle_since(
         return IdleUnknown(reason=_no_testimony(clock))
     if doubt := _doubt(evidence, clock, observed_since, now):
         return IdleUnknown(reason=doubt, observed_since=observed_since)
-    watched = Anchor(
-        at=observed_since, what=f"the time from which the sources of library {clock.library!r} can testify"
-    )
-    anchor = max((*evidence, watched), key=lambda candidate: candidate.at)  # the first of equals
+    anchor = max(evidence, key=_at, default=None)  # the first of equals
+    if anchor is None or anchor.at < observed_since:
+        what = f"the time from which the sources of library {clock.library!r} can testify"
+        anchor = Anchor(at=observed_since, what=what)
     if anchor.at >= now:
         return Idle(idle=_ZERO, anchor=anchor, stopped=_ZERO, observed_since=observed_since, stands_still=False)
     stood = stops(clock, anchor.at, now, away_after)
@@ -265,6 +269,9 @@ def idle_since(
         observed_since=observed_since,
         stands_still=bool(stood) and stood[-1].end == now,
     )
+
+
+_at = attrgetter("at")
 
 
 def _no_testimony(clock: LibraryClock) -> str:
@@ -283,7 +290,8 @@ def _doubt(evidence: Sequence[Anchor], clock: LibraryClock, observed_since: date
             f"the clock cannot be trusted: the transcripts of library {clock.library!r} reach to {stamp(last)}, "
             f"but it is {stamp(now)} here"
         )
-    ahead = max((candidate for candidate in evidence if candidate.at - now > SKEW), key=lambda c: c.at, default=None)
+    latest = now + SKEW
+    ahead = max((candidate for candidate in evidence if candidate.at > latest), key=_at, default=None)
     if ahead is not None:
         return f"the clock cannot be trusted: {ahead} lies in the future, it is {stamp(now)} here"
     last = last or observed_since

@@ -144,7 +144,7 @@ def observe(
         after[skill.key] = _brought_up_to_date(skill, record, now, managed=managed, explained=explained)
     in_archive = _newest_by_name(snapshot.archived)
     if snapshot.complete:
-        for key, record in sorted(known.items()):
+        for key, record in sorted(known.items(), key=_place):
             if key in snapshot.by_key or key not in after or record.state is State.ARCHIVED:
                 continue
             package = in_archive.get(key.name)
@@ -159,9 +159,10 @@ def observe(
                 after[key] = replace(record, missing_since=now)
     for record in _strangers_in_archive(snapshot, after, archived_by_host or {}, now):
         after[record.key] = record
-    put = tuple(record for key, record in sorted(after.items()) if known.get(key) != record)
+    ordered = sorted(after.items(), key=_place)
+    put = tuple(record for key, record in ordered if (old := known.get(key)) is not record and old != record)
     return Observation(
-        records=dict(sorted(after.items())),
+        records=dict(ordered),
         before=known,
         put=put,
         shifts=tuple(shifts),
@@ -169,6 +170,10 @@ def observe(
         gone=tuple(gone),
         met=met,
     )
+
+
+def _place(item: tuple[SkillKey, SkillRecord]) -> tuple[str, str]:
+    return item[0].place
 
 
 def _first_sight(skill: Skill, birth: Birth | None, now: datetime) -> SkillRecord:
@@ -185,7 +190,11 @@ def _orphans(snapshot: LibrarySnapshot, known: Mapping[SkillKey, SkillRecord]) -
     """Return records of live skills that are not where they were."""
     if not snapshot.complete:
         return []
-    return [r for key, r in sorted(known.items()) if r.state is not State.ARCHIVED and key not in snapshot.by_key]
+    return [
+        r
+        for key, r in sorted(known.items(), key=_place)
+        if r.state is not State.ARCHIVED and key not in snapshot.by_key
+    ]
 
 
 def _moved(skill: Skill, orphans: list[SkillRecord]) -> SkillRecord | None:

@@ -330,8 +330,9 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
         f"{would}Changed by rule" if not would else "Would be changed by rule",
         [
             f"`{_code(row.library)}/{_code(row.skill)}`: {row.from_state} → {row.to_state}. {in_markdown(row.reason)}"
-            for row in record.transitions
+            for row in record.transitions[:ROWS_SHOWN]
         ],
+        of=len(record.transitions),
     )
     lines += _section(
         f"{would}Merged into an umbrella",
@@ -382,8 +383,9 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
         "Not managed, what would become of it",
         [
             f"`{_code(row.get('library'))}/{_code(row.get('skill'))}`: {in_markdown(str(row.get('would', '')))}"
-            for row in record.advice
+            for row in record.advice[:ROWS_SHOWN]
         ],
+        of=len(record.advice),
     )
     if record.advice:
         lines += ["", "Hand a skill over with `curatord adopt SKILL`; until then it is never changed."]
@@ -417,13 +419,15 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(title: str, rows: Sequence[str]) -> list[str]:
+def _section(title: str, rows: Sequence[str], *, of: int | None = None) -> list[str]:
+    """Return a list with its title; *of* is how many there are where *rows* are only those that are shown."""
     if not rows:
         return []
+    count = len(rows) if of is None else of
     shown = [f"- {row}" for row in rows[:ROWS_SHOWN]]
-    if len(rows) > ROWS_SHOWN:
-        shown.append(f"- … and {len(rows) - ROWS_SHOWN} more, all in `run.json`")
-    return ["", f"## {title} ({len(rows)})", "", *shown]
+    if count > ROWS_SHOWN:
+        shown.append(f"- … and {count - ROWS_SHOWN} more, all in `run.json`")
+    return ["", f"## {title} ({count})", "", *shown]
 
 
 def _code(text: object) -> str:

@@ -83,7 +83,7 @@ def select(
     A hand-edited skill waits for a person in every mode and so does not count: unanswered, it would hold all others.
     In mode `review` the others do count: what waits one by one must not grow past the cap unseen.
     """
-    ordered = sorted(verdicts, key=lambda verdict: (_ORDER[verdict.to], verdict.key))
+    ordered = sorted(verdicts, key=lambda verdict: (_ORDER[verdict.to], verdict.key.place))
     alive = Counter(v.key.library for v in ordered if v.managed and v.state is not State.ARCHIVED)
     due: dict[LibraryName, list[Verdict]] = {}
     apply: list[Verdict] = []
@@ -117,5 +117,5 @@ def select(
         apply=tuple(apply),
         propose=tuple(sorted(propose, key=lambda waiting: waiting[0].key)),
         held=tuple(held),
-        warnings=tuple(v.warning for v in sorted(ordered, key=lambda v: v.key) if v.warning is not None),
+        warnings=tuple(v.warning for v in sorted(ordered, key=lambda v: v.key.place) if v.warning is not None),
     )

@@ -62,6 +62,7 @@ SETTING_DOCS: dict[str, str] = {
     "umbrella.planner": "llm | lexical: index pages, no model at all",
     "umbrella.detail": "cards: the model sees names, descriptions, headings | bodies: whole texts",
     "umbrella.max_rounds": "surveys of one run",
+    "umbrella.min_age": "younger skills are left alone, where their age is known",
     "prompts": "a folder with replacements for the packaged prompt files",
     "llm": "the model; null: passes that need one are skipped, and runs say so",
     "llm.primary": "the model that is asked",

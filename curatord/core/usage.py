@@ -264,7 +264,7 @@ def usage_by_skill(
             and where none does, for those of its last part. What fits no key is left out: the skill is gone.
         counters: What hosts counted for themselves, per skill.
     """
-    ordered = sorted(set(keys))
+    ordered = sorted(set(keys), key=lambda key: key.place)
     namesakes = Namesakes(ordered)
     known = counters or {}
     tallies: dict[SkillKey, _Tally] = defaultdict(_Tally)  # of thousands of skills most were never heard of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from curatord.core.values import require_aware
 
@@ -42,6 +43,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+@lru_cache(maxsize=64)  # settings: few, and told of every skill
 def exact(length: timedelta) -> str:
     """Return *length* in all its units down to seconds, for settings: `30 days`, `1 day 12 hours`, `0 seconds`."""
     parts: list[str] = []

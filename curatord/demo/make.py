@@ -55,7 +55,7 @@ def make_demo(folder: Path, now: datetime) -> DemoHome:
 
 def _config_text() -> str:
     """Return the demo's configuration, its paths relative to it, so that the folder can be moved."""
-    return render_sample(
+    text = render_sample(
         header=_HEADER,
         state_dir="state",
         sources=(
@@ -67,3 +67,5 @@ def _config_text() -> str:
             LibrarySettings(name="claude", path="home/.claude/skills", host="claude-code"),
         ),
     )
+    # Without a model, so that merging can be seen as well: `umbrella.planner` is the one default that is changed.
+    return text.replace("planner: llm", "planner: lexical", 1)

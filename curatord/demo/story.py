@@ -118,8 +118,8 @@ HERMES_SKILLS: tuple[DemoSkill, ...] = (
     DemoSkill(
         name="csv-semicolons",
         category="data",
-        description="Reads CSV files that use semicolons as separators.",
-        body="Spreadsheets of some countries write `;`. Look at the first line before choosing the separator.",
+        description="Reads CSV files whose cells use semicolons as separators.",
+        body="Spreadsheets of some countries write `;` between cells. Look at quotes and separators of the first line.",
         born=120,
         owner="agent",
         uses=(118, 90, 55, 22),
@@ -128,8 +128,8 @@ HERMES_SKILLS: tuple[DemoSkill, ...] = (
     DemoSkill(
         name="csv-quoting",
         category="data",
-        description="Repairs CSV files with broken quotes.",
-        body="A quote within a quoted cell is doubled. Count quotes per line; an odd number means a break in a cell.",
+        description="Repairs CSV files whose cells have broken quotes.",
+        body="A quote within a quoted cell is doubled. Count quotes and separators per line; odd means a break.",
         born=100,
         owner="agent",
         uses=(98, 71, 25),

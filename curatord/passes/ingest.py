@@ -131,6 +131,7 @@ def scan(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     pool: Callable[[], contextlib.AbstractContextManager[ReaderPool]] | None = None,
+    lazily: bool = False,
 ) -> ScanReport:
     """
     Bring the store up to what is on disk now.
@@ -143,12 +144,13 @@ def scan(
         progress: Called with bytes done and bytes to do, some times a second.
         stop: Asked between files and slices; what was committed stays, the next scan goes on from there.
         pool: Makes workers; used where there is enough to read.
+        lazily: A scan that found nothing new of a source is not written down; for who scans again soon.
 
     Raises:
         StateError: The store cannot be written; what was committed stays.
     """
     began = clock.monotonic()
-    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop)
+    work = _Ingest(sources, store, now=clock.now(), quiet=quiet, progress=progress, stop=stop, lazily=lazily)
     with _fewer_collections():
         work.scan_all(pool)
     work.report.elapsed_s = clock.monotonic() - began
@@ -156,7 +158,13 @@ def scan(
 
 
 def ingest_paths(
-    source: Source, paths: Sequence[str], store: IngestWriter, *, clock: Clock, quiet: timedelta
+    source: Source,
+    paths: Sequence[str],
+    store: IngestWriter,
+    *,
+    clock: Clock,
+    quiet: timedelta,
+    stop: Callable[[], bool] = lambda: False,
 ) -> ScanReport:
     """
     Bring the store up to date for single files of *source*, as a change event named them, without listing the place.
@@ -164,7 +172,7 @@ def ingest_paths(
     Files that are not there any more are left to the next whole scan, which tells moved from gone.
     """
     began = clock.monotonic()
-    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=lambda: False)
+    work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=stop)
     work.take_paths(paths)
     work.report.elapsed_s = clock.monotonic() - began
     return work.report
@@ -196,8 +204,11 @@ class _Ingest:
         quiet: timedelta,
         progress: Progress | None,
         stop: Callable[[], bool],
+        lazily: bool = False,
     ) -> None:
         self.report = ScanReport()
+        self._lazily = lazily
+        self._touched_sources: set[int] = set()
         self._sources = sources
         self._store = store
         self._now_ms = round(now.timestamp() * 1000)
@@ -240,6 +251,7 @@ class _Ingest:
         # Oldest first over all sources; equal times by name, so that two scans do the same.
         jobs.sort(key=lambda job: (self._began_ns(job), job.item.path))
         self._to_do = sum(job.item.size for job in jobs)
+        self._touched_sources.update(job.source for job in jobs)
         if pool is not None and self._to_do >= POOL_FROM:
             with pool() as workers:
                 self._read_all(jobs, workers)
@@ -257,6 +269,7 @@ class _Ingest:
                 complete=listed[number] and not self.report.stopped,
                 present=self._reports[number].files,
                 problems=source.problems,
+                lazily=self._lazily and number not in self._touched_sources,
             )
 
     def _began_ns(self, job: _Job) -> int:
@@ -268,6 +281,9 @@ class _Ingest:
         """Read single files of the only source."""
         from_stat = self._sources[0].item_at
         for path in paths:
+            if self._stop():
+                self.report.stopped = True
+                break
             try:
                 item = from_stat(path)
             except FileNotFoundError:
@@ -333,6 +349,7 @@ class _Ingest:
                 jobs.append(job)
         report.files = count
         if known and not source.problems:
+            self._touched_sources.add(number)
             self._mark_gone(source.host, [row.file_id for row in known.values()])
         return jobs
 

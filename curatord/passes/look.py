@@ -181,6 +181,9 @@ class Look:
         )
 
 
+Judged = dict[SkillKey, tuple[SkillRecord, Standings]]  # whose a skill is, with the record that was asked with
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looker:
     """
@@ -217,16 +220,16 @@ class Looker:
         views = self.host_views({view.snapshot.library: view for _, view in looked_at})
         observations: dict[LibraryName, Observation] = {}
         counters: dict[SkillKey, HostCounters] = {}
+        judged: Judged = {}
         for _, snapshot in read:
             view = views[snapshot.library]
-            observation = observations[snapshot.library] = self._observe(snapshot, known, view, testimony, now)
+            observation = observations[snapshot.library] = self._observe(snapshot, known, view, testimony, judged, now)
             if remember:
-                records = observation.records
                 observations[snapshot.library] = self.records.remember(
                     snapshot.library,
                     observation,
                     now=now,
-                    host_pinned=[s.key for s in snapshot.skills if view.standing(s, records[s.key]).host_pinned],
+                    host_pinned=[s.key for s in snapshot.skills if s.key in judged and judged[s.key][1].host_pinned],
                     problems=[problem.words for problem in snapshot.problems if problem.severity != "note"],
                 )
             for skill in snapshot.skills:
@@ -243,7 +246,14 @@ class Looker:
         verdicts: dict[SkillKey, Verdict] = {}
         for settings, snapshot in read:
             looked = looks[snapshot.library] = self._library(
-                settings, snapshot, views[snapshot.library], observations[snapshot.library], testimony, now, doubts
+                settings,
+                snapshot,
+                views[snapshot.library],
+                observations[snapshot.library],
+                judged,
+                testimony,
+                now,
+                doubts,
             )
             for key, record in observations[snapshot.library].records.items():
                 facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
@@ -262,6 +272,7 @@ class Looker:
         known: Mapping[SkillKey, SkillRecord],
         view: HostView,
         testimony: Testimony,
+        judged: Judged,
         now: datetime,
     ) -> Observation:
         def birth(skill: Skill) -> Birth | None:
@@ -277,12 +288,17 @@ class Looker:
             trusted = record.trusted_fingerprint
             return hand_edited(skill, trusted=trusted, trusted_at=since, explanations=times) is None
 
+        def managed(skill: Skill, record: SkillRecord) -> bool:
+            standing = view.standing(skill, record)
+            judged[skill.key] = record, standing
+            return standing.managed
+
         return observe(
             snapshot,
             known,
             now=now,
             birth=birth,
-            managed=lambda skill, record: view.standing(skill, record).managed,
+            managed=managed,
             explained=explained,
             archived_by_host=view.archived_at(),
         )
@@ -293,20 +309,25 @@ class Looker:
         snapshot: LibrarySnapshot,
         view: HostView,
         observation: Observation,
+        judged: Judged,
         testimony: Testimony,
         now: datetime,
         doubts: Sequence[str],
     ) -> LibraryLook:
         first_scan_at = self.records.first_scan_at(snapshot.library)
+        standings: dict[SkillKey, Standings] = {}
+        for skill in snapshot.skills:
+            record = observation.records.get(skill.key)
+            if record is not None:
+                # Observing asked already; most records are the very ones it asked with.
+                asked = judged.get(skill.key)
+                known = asked is not None and asked[0] is record
+                standings[skill.key] = asked[1] if asked is not None and known else view.standing(skill, record)
         return LibraryLook(
             settings=settings,
             snapshot=snapshot,
             clock=testimony.clock(settings, first_scan_at=first_scan_at or now, doubts=[*view.doubts, *doubts]),
-            standings={
-                skill.key: view.standing(skill, observation.records[skill.key])
-                for skill in snapshot.skills
-                if skill.key in observation.records
-            },
+            standings=standings,
             references=view.references(),
             warnings=(
                 *(f"library {problem.library}: {problem.words}" for problem in snapshot.problems),

@@ -28,7 +28,8 @@ from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
 from curatord.core.journal import EditItem
-from curatord.core.library_cost import IndexEntry, LibraryCost, index_warning, library_cost
+from curatord.core.library import LibrarySnapshot
+from curatord.core.library_cost import LibraryCost, index_warning
 from curatord.core.lifecycle import Verdict
 from curatord.core.plan import Action, Applied, Archive, Failed, MarkStale, Plan, Reactivate, Skipped
 from curatord.core.plan import Outcome as ActionOutcome
@@ -93,6 +94,10 @@ class Folders(Protocol):
 
     def read(self, run_id: RunId) -> dict[str, Any]:
         """Return `run.json`."""
+        ...
+
+    def outcome(self, run_id: RunId) -> str | None:
+        """Return the outcome that `run.json` tells, None where there is no whole one."""
         ...
 
     def ids(self) -> list[RunId]:
@@ -182,7 +187,7 @@ class Curation:
         merger: Does the umbrella pass.
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
-        calls_per_day: Model calls a day of a library's sources, None where none were seen.
+        cost_of: What a library's live skills cost in every call.
         keep_house: Done before anything is decided in a run that is no dry run (the host's own curator is paused where
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
@@ -200,7 +205,7 @@ class Curation:
     store: CurationStore
     folders: Folders
     one_at_a_time: Callable[[], AbstractContextManager[object]]
-    calls_per_day: Callable[[LibraryName], float | None]
+    cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
     clock: Clock
@@ -293,13 +298,10 @@ class Curation:
         found = set(self.store.interrupt_runs(now))
         # One that was killed is among the newest by name or by order of storing; older ones were looked at before.
         for run_id in {*self.folders.ids()[-RECENT:], *found}:
-            try:
-                run = self.folders.read(run_id)
-            except CuratorError:
-                continue  # a folder whose first write was cut has no run.json, and so claims nothing
-            if run.get("outcome") == Outcome.RUNNING.value:
+            # A folder whose first write was cut has no run.json, and so claims nothing.
+            if self.folders.outcome(run_id) == Outcome.RUNNING.value:
                 found.add(run_id)
-                self._rewrite_interrupted(run_id, run, now)
+                self._rewrite_interrupted(run_id, self.folders.read(run_id), now)
         return tuple(sorted(found))
 
     def _rewrite_interrupted(self, run_id: RunId, run: dict[str, Any], now: datetime) -> None:
@@ -373,6 +375,7 @@ class _Work:
                 finished_at=record.finished_at,
                 duration_s=record.duration_s,
                 summary=summary_of(record),
+                whole=self.order.library is None,
             )
         )
         undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
@@ -485,23 +488,7 @@ class _Work:
         )
 
     def _costs(self, look: Look) -> list[LibraryCost]:
-        return [
-            library_cost(
-                name,
-                [
-                    IndexEntry(
-                        name=skill.name,
-                        description_bytes=len(skill.description.encode("utf-8", "replace")),
-                        description_tokens=skill.content.description_tokens,
-                        body_tokens=skill.content.body_tokens,
-                    )
-                    for skill in library.snapshot.skills
-                    if skill.broken is None
-                ],
-                calls_per_day=self.curation.calls_per_day(name),
-            )
-            for name, library in sorted(look.libraries.items())
-        ]
+        return [self.curation.cost_of(library.snapshot) for _, library in sorted(look.libraries.items())]
 
     def _why_no_distil(self) -> str:
         if not self.curation.config.distill.enabled:
@@ -581,7 +568,7 @@ class _Work:
         """Return what is to be done, with what keeps a library from it in the record."""
         judged = set(self._judged(look))
         verdicts: list[Verdict] = []
-        for key, verdict in sorted(look.verdicts.items()):
+        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place):
             if key.library in judged:
                 verdicts.append(verdict)
             elif verdict.moves and self.order.library in (None, key.library):
@@ -778,14 +765,14 @@ def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
     """Return what would become of skills that were not handed over, where that is anything but staying."""
     return tuple(
         {"library": key.library, "skill": key.rel, "would": verdict.would_be}
-        for key, verdict in sorted(look.verdicts.items())
+        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place)
         if verdict.would is not None and verdict.would.due and verdict.would_be
     )
 
 
 def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
     rows: list[Mapping[str, Any]] = []
-    for key, skill in sorted(look.live.items()):
+    for key, skill in sorted(look.live.items(), key=lambda item: item[0].place):
         words = [skill.broken] if skill.broken is not None else []
         words += [problem.words for problem in skill.problems]
         rows += [{"library": key.library, "skill": key.rel, "problem": text} for text in words]

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from curatord.core.affinity import PlacedSource, host_of, speaks_of
 from curatord.core.resolve import HostResolvers, KnownLibrary, KnownSkill
 from curatord.core.settings import LibrarySettings
-from curatord.core.skill_record import SkillRecord
 from curatord.core.usage import Heard, HostCounters, SkillUsage, fold_name, usage_by_skill
-from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName, State
+from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName
 
 if TYPE_CHECKING:
     from curatord.core.idle import LibraryClock
@@ -29,13 +28,12 @@ __all__ = ["TranscriptTestimony", "known_libraries", "resolvers"]
 def known_libraries(
     libraries: Iterable[LibrarySettings],
     snapshots: Mapping[LibraryName, LibrarySnapshot],
-    records: Iterable[SkillRecord] = (),
+    archived_keys: Iterable[SkillKey] = (),
 ) -> tuple[KnownLibrary, ...]:
     """Return the libraries as far as an event can mean them; archived skills too, since agents still ask for them."""
     archived: dict[LibraryName, list[KnownSkill]] = {}
-    for record in records:
-        if record.state is State.ARCHIVED:
-            archived.setdefault(record.key.library, []).append(KnownSkill(rel=record.key.rel))
+    for key in archived_keys:
+        archived.setdefault(key.library, []).append(KnownSkill(rel=key.rel))
     known = []
     for settings in libraries:
         name = LibraryName(settings.name)

@@ -39,7 +39,8 @@ from curatord.core.plan import (
 )
 from curatord.core.proposal_id import proposal_id
 from curatord.core.run_record import FailedRow, PendingRow, ReferenceRow, SkippedRow
-from curatord.core.settings import UmbrellaSettings
+from curatord.core.selection import cap_of
+from curatord.core.settings import LifecycleSettings, UmbrellaSettings
 from curatord.core.umbrella.build import KIND_MERGE, Built, Fallen, changes
 from curatord.core.umbrella.candidates import offered
 from curatord.core.umbrella.coverage import Coverage, coverage
@@ -47,11 +48,12 @@ from curatord.core.umbrella.decision import Decision, Pruned
 from curatord.core.umbrella.diff import merge_diff
 from curatord.core.umbrella.links import Edit
 from curatord.core.umbrella.naming import screened
-from curatord.core.values import Mode, RunId, SkillKey
+from curatord.core.values import LibraryName, Mode, RunId, SkillKey, State
 from curatord.core.words import plural
 from curatord.errors import BudgetExhaustedError, InputError, StoppedError
 from curatord.passes.apply import Applier
 from curatord.passes.consult import Consultation
+from curatord.passes.look import Look
 from curatord.passes.umbrella_ask import Asker, StoppedHere
 from curatord.passes.umbrella_plan import Planner
 from curatord.passes.umbrella_shelf import LibraryCase, Shelf
@@ -60,7 +62,7 @@ from curatord.ports.curation_store import CurationStore
 from curatord.ports.packages import PackageReader
 from curatord.ports.prompts import Prompts
 
-__all__ = ["KIND_PRUNE", "KIND_PRUNES_HELD", "LibraryCase", "UmbrellaPass", "UmbrellaResult"]
+__all__ = ["KIND_PRUNE", "KIND_PRUNES_HELD", "LibraryCase", "UmbrellaPass", "UmbrellaResult", "cases_of"]
 
 KIND_PRUNE = "prune"
 KIND_PRUNES_HELD = "prune-held"
@@ -103,6 +105,42 @@ class UmbrellaResult:
     prompts: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     held: bool = False
+
+
+def cases_of(
+    look: Look,
+    policy: LifecycleSettings,
+    *,
+    only: LibraryName | None = None,
+    archived: Mapping[LibraryName, int] | None = None,
+) -> tuple[LibraryCase, ...]:
+    """
+    Return the libraries of *look* as the pass takes them.
+
+    Args:
+        look: Taken after the rules have acted, so that it does not merge what they archived.
+        policy: The lifecycle's settings; its cap on archiving holds for what a model prunes too.
+        only: This library alone.
+        archived: How many skills the rules archived in this run, per library.
+    """
+    cases = []
+    for name, library in sorted(look.libraries.items()):
+        if only not in (None, name):
+            continue
+        facts = {key: its for key, its in look.facts.items() if key.library == name}
+        managed = sum(its.managed and its.record.state is not State.ARCHIVED for its in facts.values())
+        done = (archived or {}).get(name, 0)
+        cases.append(
+            LibraryCase(
+                snapshot=library.snapshot,
+                facts=facts,
+                clock=library.clock,
+                policy=policy,
+                seen_as=library.settings.seen_as,
+                prune_room=max(0, cap_of(policy.max_archive, managed + done) - done),
+            )
+        )
+    return tuple(cases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +216,7 @@ class UmbrellaPass:
     # -- planning
 
     def _plan(self, case: LibraryCase, now: datetime, result: UmbrellaResult) -> _Plan:
-        who = offered(case.snapshot, case.facts, case.clock, now)
+        who = offered(case.snapshot, case.facts, case.clock, now, min_age=self.settings.min_age)
         base = Shelf(case=case, offered=who, packages=self.packages)
         planner = Planner(
             case=case,
@@ -389,7 +427,7 @@ class UmbrellaPass:
 
     def _withdraw(self, planner: Planner, result: UmbrellaResult, now: datetime) -> None:
         """Take back this pass's older proposals whose skills it now wants otherwise, or not at all."""
-        if self.applier is None or result.state != "done":
+        if self.applier is None or result.state != "done" or planner.doubtful:
             return
         wanted = {proposal.id for proposal in result.proposals}
         for waiting in self.store.proposals("pending"):

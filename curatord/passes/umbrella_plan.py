@@ -14,7 +14,7 @@ from curatord.core.candidates import why_no_prune
 from curatord.core.cheap import dataclass, field
 from curatord.core.cluster import TIGHT, Clustering, Index, overlap
 from curatord.core.replies import MergeReply, SurveyReply
-from curatord.core.umbrella.build import Built, Fallen
+from curatord.core.umbrella.build import Fallen
 from curatord.core.umbrella.candidates import Offered, group, labels_of
 from curatord.core.umbrella.cards import Card, card_of
 from curatord.core.umbrella.decision import Decision, Pruned
@@ -67,15 +67,6 @@ class Round:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Step:
-    """A decision with what it came to, and the shelf afterwards."""
-
-    decision: Decision
-    built: Built
-    after: Shelf
-
-
-@dataclass(slots=True, kw_only=True)
 class _Work:
     """One cluster on its way through its questions."""
 
@@ -89,7 +80,7 @@ class _Work:
 @dataclass(slots=True, kw_only=True)
 class Planner:
     """
-    Plans one library; *shelf* is what it would become, *steps* how.
+    Plans one library; *shelf* is what it would become, *decisions* how, in the order in which it is done.
 
     Attributes:
         asker: None for the planner without a model.
@@ -97,6 +88,7 @@ class Planner:
         prunes: What a model would archive.
         rounds: What each round came to.
         similar: Per umbrella, how alike each of its members is to the nearest other one, 0 to 1.
+        doubtful: A question had no usable answer, so what was planned before may still be right.
     """
 
     case: LibraryCase
@@ -107,26 +99,21 @@ class Planner:
     max_rounds: int
     bodies: bool = False
     screen: Callable[[str], str | None] = screened
-    steps: list[_Step] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     left: dict[SkillKey, str] = field(default_factory=dict)
     prunes: dict[SkillKey, Pruned] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)
     similar: dict[SkillKey, dict[SkillKey, float]] = field(default_factory=dict)
+    doubtful: bool = False
+    shelf: Shelf = field(init=False)
     _decisions: dict[SkillKey, Decision] = field(default_factory=dict)
     _cards: dict[SkillKey, Card] = field(default_factory=dict)
     _labels: dict[SkillKey, str] = field(default_factory=dict)
     _asides: dict[SkillKey, str] = field(default_factory=dict)
     _bad: list[str] = field(default_factory=list)
 
-    @property
-    def shelf(self) -> Shelf:
-        """The library as planned so far."""
-        return self.steps[-1].after if self.steps else self.base
-
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        """What was decided, in the order in which it is carried out."""
-        return tuple(step.decision for step in self.steps)
+    def __post_init__(self) -> None:
+        self.shelf = self.base.copy()
 
     def run(self) -> None:
         """
@@ -235,6 +222,7 @@ class Planner:
         answers = asker.surveys(parts(asked, clustering, fits=asker.survey_fits), read)
         good = [answer for answer in answers if isinstance(answer, Surveyed)]
         self._bad += [f"a survey has no answer: {answer}" for answer in answers if isinstance(answer, ModelError)]
+        self.doubtful |= len(good) < len(answers)
         surveyed = combined(rows, old, good, new)
         if len(good) == len(answers):
             asker.keep_survey(surveyed)
@@ -363,6 +351,7 @@ class Planner:
                 self._fell(question, "asking ended before it was asked about")
                 continue
             if isinstance(answer, ModelError):
+                self.doubtful = True
                 self._bad.append(f"{where}: no usable answer: {answer}")
                 self._fell(question, f"no usable answer about it: {answer}")
                 continue
@@ -411,23 +400,21 @@ class Planner:
         work.umbrella, work.existing = decision.umbrella, True
 
     def _replay(self) -> None:
-        """Bring *steps* up to the decisions; what cannot be done falls, with its reasons."""
+        """Bring the shelf up to the decisions; what cannot be done falls, with its reasons."""
         wanted = list(self._decisions.values())
-        same = 0
-        while same < min(len(self.steps), len(wanted)) and self.steps[same].decision == wanted[same]:
-            same += 1
-        del self.steps[same:]
-        for decision in wanted[same:]:
-            shelf = self.shelf.copy()
-            built = shelf.build(decision, later=_touched(wanted, decision))
+        if self.decisions != wanted[: len(self.decisions)]:
+            # An umbrella that was made before has grown, and what came after it stands on it.
+            self.decisions, self.shelf = [], self.base.copy()
+        for decision in wanted[len(self.decisions) :]:
+            built = self.shelf.build(decision, later=_touched(wanted, decision))
             if isinstance(built, Fallen):
                 del self._decisions[decision.umbrella]
                 self._bad += [f"umbrella `{decision.umbrella.name}`: {reason}" for reason in built.reasons]
                 for member in decision.members:
                     self._aside(member.key, f"it could not be folded in: {built.reasons[0]}")
                 continue
-            shelf.take(built)
-            self.steps.append(_Step(decision=decision, built=built, after=shelf))
+            self.shelf.take(built)
+            self.decisions.append(decision)
 
     def _measure(self, index: Index) -> None:
         """Measure what the members of each umbrella have in common (bugs B008), by this round's index."""

@@ -88,14 +88,17 @@ class Shelf:
         Return a package as planned.
 
         Raises:
-            InputError: It is not there, or cannot be read.
+            InputError: It is not there, cannot be read, or is not what the run looked at.
         """
         if key in self.changed:
             return self.changed[key]
         skill = self.case.snapshot.by_key.get(key)
         if skill is None or key in self.homes:
             raise InputError(f"{key} is not in the library")
-        return self.packages.read(skill)
+        package = self.packages.read(skill)
+        if package.fingerprint != skill.fingerprint:
+            raise InputError(f"{key} was edited since it was looked at")
+        return package
 
     def ground(self) -> Ground:
         """Return what references are resolved against."""

@@ -303,8 +303,22 @@ class IngestWriter(Protocol):
         """Note that a source that was there before is not there now; one that never was has no problem, it waits."""
         ...
 
-    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
-        """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
+    def finished(
+        self,
+        source_id: int,
+        *,
+        now_ms: int,
+        complete: bool,
+        present: int,
+        problems: Sequence[str],
+        lazily: bool = False,
+    ) -> None:
+        """
+        Note the end of a scan of the source; a *complete* one settles from when the source testifies.
+
+        *lazily*: it found nothing new; where that is all there is to say, its time is only kept in memory, until a
+        scan has something to write.
+        """
         ...
 
 

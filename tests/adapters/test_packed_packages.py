@@ -37,13 +37,16 @@ def test_all_files_come_with_bytes_and_modes(tmp_path: Path) -> None:
     assert b"#!\n" == package.files[1].data
 
 
-@pytest.mark.parametrize("flat", [False, True])
-def test_its_fingerprint_is_the_librarys(tmp_path: Path, flat: bool) -> None:
+@pytest.mark.parametrize("kind", ["folder", "flat", "link"])
+def test_its_fingerprint_is_the_librarys(tmp_path: Path, kind: str) -> None:
     """What is planned in memory can be compared with what the library reader finds."""
+    flat = kind == "flat"
     if flat:
         (tmp_path / "one.md").write_bytes(b"---\nname: one\ndescription: d\n---\n")
     else:
         a_skill(tmp_path)
+    if kind == "link":
+        (tmp_path / "one" / "link").symlink_to("SKILL.md")
     reader = DiskLibrary(
         LibrarySettings(name="lib", path=str(tmp_path), layout="flat" if flat else "agent-skills"), MemoryCache()
     )
@@ -62,7 +65,7 @@ def test_links_are_named_and_not_followed(tmp_path: Path) -> None:
 
     package = PackedPackages().read_at(KEY, str(folder))
 
-    assert ("secret",) == package.links
+    assert (("secret", "/etc/passwd"),) == package.links
     assert None is package.file("secret")
 
 

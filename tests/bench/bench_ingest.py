@@ -52,8 +52,8 @@ def run(command: list[str], *, env: dict[str, str] | None = None) -> Cost:
 
 
 def ours(what: str, *arguments: str) -> list[str]:
-    """Return the command for one of this module's own sides."""
-    return [sys.executable, "-m", "tests.bench.bench_ingest", "--side", what, *arguments]
+    """Return the command for one of `sides`."""
+    return [sys.executable, "-m", "tests.bench.sides", what, *arguments]
 
 
 def paired(a: Callable[[], Cost], b: Callable[[], Cost], pairs: int) -> dict[str, float]:
@@ -69,123 +69,6 @@ def paired(a: Callable[[], Cost], b: Callable[[], Cost], pairs: int) -> dict[str
         "peak_mib": max(x.peak for x, _ in costs) / MIB,
         "other_peak_mib": max(y.peak for _, y in costs) / MIB,
     }
-
-
-# -- the sides; each runs in a process of its own
-
-
-def side_scan(projects: str, state: str, workers: str) -> None:
-    """Scan into a state folder, new or used."""
-    from datetime import timedelta
-
-    from curatord.adapters.clock import SystemClock
-    from curatord.adapters.sources.registry import open_source
-    from curatord.adapters.store.database import open_database
-    from curatord.adapters.store.ingest import IngestStore
-    from curatord.core.settings import SourceSettings
-    from curatord.passes.ingest import scan
-
-    clock = SystemClock()
-    settings = SourceSettings(host="claude-code")
-    Path(state).mkdir(exist_ok=True)
-    database = open_database(Path(state), now=clock.now())
-    pool = None
-    if int(workers):
-        from curatord.adapters.sources.pool import reader_processes
-
-        def pool():  # type: ignore[no-untyped-def]
-            return reader_processes([(settings, projects)], count=int(workers))
-
-    source = open_source(settings, projects)
-    scan([source], IngestStore(database), clock=clock, quiet=timedelta(minutes=30), pool=pool)
-    database.close()
-
-
-def side_imports() -> None:
-    """Import what a scan imports, and open nothing."""
-    import curatord.adapters.sources.registry
-    import curatord.adapters.store.ingest
-    import curatord.passes.ingest  # noqa: F401
-
-
-def side_one_field(projects: str) -> None:
-    """Decode one field of each line with msgspec."""
-    import msgspec
-
-    class Line(msgspec.Struct, gc=False):
-        type: str = ""
-
-    decode = msgspec.json.Decoder(Line).decode
-    for path in _files(projects):
-        with Path(path).open("rb", buffering=MIB) as file:
-            for line in file:
-                try:  # noqa: SIM105 -- suppress() would cost more than what is measured
-                    decode(line)
-                except msgspec.MsgspecError:
-                    pass
-
-
-def side_orjson(projects: str) -> None:
-    """Decode each line whole with orjson."""
-    import orjson  # type: ignore[import-not-found, unused-ignore]
-
-    for path in _files(projects):
-        with Path(path).open("rb", buffering=MIB) as file:
-            for line in file:
-                try:  # noqa: SIM105 -- as above
-                    orjson.loads(line)["type"]
-                except (ValueError, KeyError):
-                    pass
-
-
-def side_stat(projects: str) -> None:
-    """List the tree and stat each transcript."""
-    for path in _files(projects):
-        os.stat(path)  # noqa: PTH116 -- the barest there is
-
-
-def side_append(projects: str, state: str, times: str) -> None:
-    """Append a record to one of the files and commit it, *times* times; print the milliseconds of each."""
-    from datetime import timedelta
-
-    from curatord.adapters.clock import SystemClock
-    from curatord.adapters.sources.registry import open_source
-    from curatord.adapters.store.database import open_database
-    from curatord.adapters.store.ingest import IngestStore
-    from curatord.core.settings import SourceSettings
-    from curatord.passes.ingest import ingest_paths
-
-    clock = SystemClock()
-    database = open_database(Path(state), now=clock.now())
-    store = IngestStore(database)
-    source = open_source(SourceSettings(host="claude-code"), projects)
-    paths = sorted(_files(projects))[:: max(1, len(list(_files(projects))) // 50)]
-    took = []
-    for number in range(int(times)):
-        path = paths[number % len(paths)]
-        record = {"type": "user", "uuid": f"{number:08x}-0000-4000-8000-{os.getpid():012x}", "sessionId": "bench"}
-        with Path(path).open("ab") as file:
-            file.write(json.dumps(record).encode() + b"\n")
-        began = time.perf_counter()
-        report = ingest_paths(source, [path], store, clock=clock, quiet=timedelta(minutes=30))
-        took.append((time.perf_counter() - began) * 1000)
-        assert report.sources[0].records == 1, report
-    database.close()
-    sys.stderr.write("")
-    Path(state, "append.json").write_text(json.dumps(sorted(took)), encoding="utf-8")
-
-
-def _files(projects: str) -> list[str]:
-    found = []
-    folders = [projects]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.name.endswith(".jsonl"):
-                    found.append(entry.path)
-                elif entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-    return found
 
 
 # -- the goals
@@ -274,21 +157,8 @@ def test_goals(tmp_path: Path) -> None:
     assert told[APPEND]["p50"] <= 2
 
 
-SIDES = {
-    "scan": side_scan,
-    "imports": side_imports,
-    "one_field": side_one_field,
-    "orjson": side_orjson,
-    "stat": side_stat,
-    "append": side_append,
-}
-
-
 def main() -> None:
-    """Run one side, or all goals."""
-    if sys.argv[1:2] == ["--side"]:
-        SIDES[sys.argv[2]](*sys.argv[3:])  # type: ignore[operator]
-        return
+    """Measure all goals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, help="a `projects` folder; default: one is made")
     parser.add_argument("--megabytes", type=int, default=256, help="of the corpus that is made")

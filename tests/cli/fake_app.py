@@ -152,6 +152,24 @@ EXPLAIN: dict[str, Any] = {
     "history": [{"at": AT, "from": None, "to": "active", "reason": "first seen", "run_id": None}],
 }
 
+COST: dict[str, Any] = {
+    "libraries": [
+        {
+            "name": "claude",
+            "skills": 6,
+            "description_tokens": 81,
+            "body_tokens": 146,
+            "per_call_tokens": 81,
+            "calls_per_day": None,
+            "tokens_per_year": None,
+            "usd_per_year": None,
+            "top": [{"skill": "pdf-forms", "description_tokens": 19}],
+        }
+    ],
+    "curation": {"runs": 1, "calls": 2, "tokens": 300, "usd": None, "usd_at_least": 0.01},
+    "index": {"bytes": 700, "warn_at": 6144, "error_at": 8192, "warning": None},
+}
+
 PENDING: dict[str, Any] = {
     "id": "3f9a2c",
     "kind": "archive",
@@ -190,6 +208,7 @@ class FakeApp:
             ],
             "report": {"run_id": RUN["run_id"], "path": "/r/REPORT.md", "text": "# curatord run\n", "run": RUN},
             "explain": EXPLAIN,
+            "cost": COST,
             "scan": SCAN,
             "run": RUN,
             "daemon": 143,

@@ -74,7 +74,8 @@ class World:
         config = self.folder / "curatord.yaml"
         loaded = parse(
             config.read_bytes(),
-            {"HOME": str(self.folder / "home"), **self.settings},
+            # These tests are about the rules; the demonstration itself merges too.
+            {"HOME": str(self.folder / "home"), "CURATORD_UMBRELLA__ENABLED": "false", **self.settings},
             file=str(config),
             home=str(self.folder / "home"),
         )

@@ -456,3 +456,50 @@ def test_the_lexical_planner_comes_to_rest(home: UmbrellaHome) -> None:
     home.run(None, planner="lexical", run_id="20260302-120000")
 
     assert before == contents(home.root)
+
+
+def test_what_was_spared_follows_what_was_merged(home: UmbrellaHome) -> None:
+    """A member whose own merge falls at the last moment does not keep a dead link to what the run absorbed before."""
+    home.skill("git-z", "# Z\n\n[a](../dns-a/SKILL.md)\n", description="git branch rebase of Z commits")
+    path = home.root / "git-x" / "SKILL.md"
+
+    def edit(_step: str) -> None:
+        # The first merge is being written; somebody saves a skill of the second one.
+        if (home.root / "dns-kit" / "SKILL.md").exists() and b"mine" not in path.read_bytes():
+            path.write_bytes(path.read_bytes() + b"mine\n")
+
+    home.hook = edit
+
+    result = home.run(by_rule())
+
+    assert ["bread", "dns-kit", "git-x", "git-y", "git-z"] == names(home)
+    assert "[a](../dns-kit/references/dns-a.md)" in (home.root / "git-z" / "SKILL.md").read_text(encoding="utf-8")
+    assert any("git-x" in row.reason for row in result.skipped)
+    assert "lib/git-x" not in {str(row) for row in result.warnings}
+
+
+def test_a_doubtful_answer_withdraws_no_proposal(home: UmbrellaHome) -> None:
+    """What was planned before may still be right (promise 9)."""
+    home.run(by_rule(), mode=Mode.GUARDED)
+    home.skill("git-z", "# Z\n", description="git branch rebase of Z commits")
+
+    home.run(
+        by_rule(merge=lambda data: {} if "git" in data["umbrella"]["name"] else merge_all(data)), mode=Mode.GUARDED
+    )
+
+    assert 2 == len(home.applier().store.proposals())
+
+
+def test_a_diff_can_be_read_by_a_person(home: UmbrellaHome) -> None:
+    """Nothing in it can move a cursor or forge a line, whatever a skill or a model says."""
+    home.skill("dns-d", "# D\x1b[2J\n", description="DNS zone lookup of D records")
+
+    def merge(data: Data) -> Data:
+        head = {"name": data["umbrella"]["name"], "description": "DNS \x1b[31m\u202e", "overview": "a\nb"}
+        return merge_all(data) | {"umbrella": head}
+
+    result = home.run(by_rule(merge=merge), mode=Mode.GUARDED)
+
+    for proposal in result.proposals:
+        assert "\x1b" not in proposal.diff
+        assert "\u202e" not in proposal.diff

@@ -58,7 +58,9 @@ def applier(root: Path, tmp_path: Path, mutator: Any = FileMutator) -> Applier:
     library = DiskLibrary(settings, MemoryCache())
     store = SqliteCurationStore(database=open_database(state, now=NOW))
     store.put_skills(SkillRecord(key=key(rel), state_since=NOW, first_seen_at=NOW, born_at=NOW) for rel in SKILLS)
-    look = LibraryStandings(libraries={LIB: library}, settings={LIB: settings}, record_of=store.skill, observed={})
+    look = LibraryStandings(
+        libraries={LIB: library}, settings={LIB: settings}, record_of=store.skill, observed=lambda _: ()
+    )
     sites = {LIB: site_of(library.look(), settings)}
     numbers = itertools.count(1)
     return Applier(

@@ -12,6 +12,8 @@ A file does not say whose session it is: the index `sessions.json` beside it doe
 from __future__ import annotations
 
 import contextlib
+import itertools
+import operator
 import os
 import sqlite3
 from collections import OrderedDict
@@ -22,7 +24,7 @@ import msgspec
 
 from curatord.adapters.sources.compressed import PACKED, _zstd
 from curatord.adapters.sources.json_lines import HEAD, open_quietly
-from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, rising
+from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.adapters.sources.tree import TreeSource
 from curatord.core.transcript.events import Findings, SessionKind
@@ -237,6 +239,7 @@ class _Rows:
             )
         self._rewritten_at = 0 if fresh else saved.rewritten_at
         self._generations: dict[str, str] = {} if fresh else saved.generations
+        self._size = self._count = 0  # of the slice at hand
         changed = self._rewritten()
         self._to_read_again = [] if fresh else changed
 
@@ -253,30 +256,44 @@ class _Rows:
             return 0, True
         if self._to_read_again:
             session = self._to_read_again.pop()
-            rows = self._connection.execute(self._queries.of_session, (session, self._at))
-            return sum(map(self._take, rows)), False
-        size = count = 0
+            again = self._connection.execute(self._queries.of_session, (session, self._at))
+            return sum(map(self._take, again)), False
+        self._size = self._count = 0
         cursor = self._connection.execute(self._queries.after, (self._at, SLICE_ROWS))
         ended = False
         try:
-            for raw in rising(cursor, self._at):
-                size += self._take(raw)
-                self._at = raw[0]
-                count += 1
-                if size >= SLICE_BYTES or len(self._parsers) >= MOST_SESSIONS:
+            for session, rows in itertools.groupby(cursor, operator.itemgetter(1)):
+                self._parser(_text(session) or "", None).rows(self._usual(rows))
+                if self._size >= SLICE_BYTES or len(self._parsers) >= MOST_SESSIONS:
                     break
             else:
-                ended = count < SLICE_ROWS
+                ended = self._count < SLICE_ROWS
         except sqlite3.DatabaseError as error:
-            if not count:
+            if not self._count:
                 raise
             # What was read before the damage is given out; the next call meets it first, and raises.
             self._notes.append(f"{self._reading.path}: damaged behind row {self._at}: {error}")
         finally:
             cursor.close()
-        if count:
+        if self._count:
             self.ladder.climb(self._at, self._queries.mark(self._at))
-        return size, ended
+        return self._size, ended
+
+    def _usual(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, bytes, int, bytes]]:
+        """Yield the rows of one session that need no care, and take the others; ends early where the slice is full."""
+        for raw in rows:
+            number, session, seq, text, _, size = raw
+            if number <= self._at:  # in a damaged tree, rows can come round in a circle
+                raise sqlite3.DatabaseError(f"row {number} stands behind row {self._at}")
+            if type(text) is bytes and type(seq) is int and size <= MAX_LINE:
+                self._size += size
+                yield number, session, seq, text
+            else:
+                self._size += self._take(raw)
+            self._at = number
+            self._count += 1
+            if self._size >= SLICE_BYTES:
+                return
 
     def settle(self) -> None:
         for session in list(self._waits):

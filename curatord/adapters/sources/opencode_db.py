@@ -249,16 +249,14 @@ class _Rows:
             self._opened = True
             size += self._take_open_parts()
         take = self._parser.message
-        for row in self._messages.next_rows(self._parser):
-            size += len(row.data)
+        for raw in self._messages.next_rows(self._parser):
+            row = _row(raw)
             take(row.id, row.session, row.created, row.data, place=row.number, cut=row.cut)
+        size += self._messages.size
         if not self._messages.ended:
             return size, False
-        take_part = self._parser.part
-        for row in self._parts.next_rows(self._parser):
-            size += len(row.data)
-            take_part(row.id, row.message, row.session, row.created, row.data, place=row.number, cut=row.cut)
-        return size, self._parts.ended
+        self._parser.parts(self._parts.next_rows(self._parser))
+        return size + self._parts.size, self._parts.ended
 
     def _take_open_parts(self) -> int:
         size = 0
@@ -323,6 +321,7 @@ class _Table:
         self._by_id = f"SELECT {columns} FROM {name} WHERE id = ?"  # noqa: S608
         self._mark = f"SELECT id FROM {name} WHERE rowid = ?"  # noqa: S608
         self.ended = False
+        self.size = 0
         self.ladder = Ladder(rungs)
         before = self.ladder.top
         self.at = self.ladder.descend(self._mark_of)
@@ -332,18 +331,17 @@ class _Table:
             else ""
         )
 
-    def next_rows(self, parser: OpenCodeParser) -> Iterator[_Row]:
-        """Yield the next rows; `ended` then says whether there are no more."""
+    def next_rows(self, parser: OpenCodeParser) -> Iterator[tuple[Any, ...]]:
+        """Yield the next rows as they are; `ended` then says whether there are no more, `size` their bytes."""
         size = count = 0
         cursor = self._connection.execute(self._after, (self.at, SLICE_ROWS))
         self.ended = False
         try:
             for raw in rising(cursor, self.at):
-                row = _row(raw)
-                yield row
+                yield raw
                 self.at = raw[0]
                 count += 1
-                size += len(row.data)
+                size += len(raw[5]) if isinstance(raw[5], (bytes, str)) else 8
                 if size >= SLICE_BYTES:
                     break
             else:
@@ -355,6 +353,7 @@ class _Table:
             parser.note(f"{self._reading.path}: damaged behind row {self.at}: {error}")
         finally:
             cursor.close()
+            self.size = size
         if count:
             self.ladder.climb(self.at, self._mark_of(self.at))
 

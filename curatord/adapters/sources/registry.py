@@ -1,97 +1,57 @@
-"""The hosts whose transcripts can be read: one line a host."""
+"""
+The hosts whose transcripts can be read: one line a host.
+
+A reader is named and only imported when it is needed: who has one host starts without the modules of eleven others.
+"""
 
 from __future__ import annotations
 
-import functools
-import os
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from curatord.adapters.sources import line_hosts
-from curatord.adapters.sources.dsh_frames import DshSource
-from curatord.adapters.sources.hermes_db import HermesSource
-from curatord.adapters.sources.json_lines import JsonLinesSource
-from curatord.adapters.sources.openclaw_db import OpenClawSource
-from curatord.adapters.sources.opencode_db import OpenCodeSource
 from curatord.core.settings import HostName, SourceSettings
-from curatord.core.transcript.claude_code import ClaudeCodeParser
-from curatord.core.transcript.jsonl import JsonlParser
-from curatord.core.transcript.jsonl_fields import Fields, fields_of
 from curatord.errors import ConfigError
-from curatord.ports.source import LineParser, Source, Start
+from curatord.ports.source import Source
 
 __all__ = ["READERS", "open_source"]
 
 Reader = Callable[[str, Mapping[str, Any] | None], Source]
 
 
-def _claude_code(path: str, fields: Mapping[str, Any] | None) -> Source:
-    # The host's home and its `projects` folder are both fine; other folders are walked as they are.
-    inner = os.path.join(path, "projects")
-    return JsonLinesSource(
-        host="claude-code",
-        path=path,
-        root=inner if os.path.isdir(inner) else path,
-        parser=_claude_code_parser,
-        skip_folders=frozenset({"tool-results", "memory", "todos", "file-history", "shell-snapshots"}),
-    )
+def _by(module: str, name: str) -> Reader:
+    """Return the reader that is the function *name* of a sibling *module*, given the place and the host's fields."""
+
+    def reader(path: str, fields: Mapping[str, Any] | None) -> Source:
+        source: Source = getattr(importlib.import_module(f"{__package__}.{module}"), name)(path, fields)
+        return source
+
+    return reader
 
 
-def _claude_code_parser(path: str, start: Start) -> LineParser:
-    return ClaudeCodeParser(
-        path,
-        state=start.state,
-        fresh=start.offset == 0,
-        guard=start.guard,
-        before=start.before,
-        now_ms=start.now_ms,
-    )
+def _of(module: str, name: str) -> Reader:
+    """Return the reader that is the class *name* of a sibling *module*, given the place alone."""
 
+    def reader(path: str, fields: Mapping[str, Any] | None) -> Source:
+        source: Source = getattr(importlib.import_module(f"{__package__}.{module}"), name)(path)
+        return source
 
-def _jsonl(path: str, fields: Mapping[str, Any] | None) -> Source:
-    try:
-        described = fields_of(fields)
-    except ValueError as error:
-        raise ConfigError(
-            f"the fields of the jsonl source {path} cannot be used: {error}",
-            key="sources.fields",
-            hint='README, "A host of your own", tells every field',
-        ) from error
-
-    return JsonLinesSource(
-        host="jsonl",
-        path=path,
-        root=path,
-        parser=functools.partial(_jsonl_parser, described),
-        suffixes=(".jsonl", ".ndjson"),
-    )
-
-
-def _jsonl_parser(described: Fields, path: str, start: Start) -> LineParser:
-    return JsonlParser(
-        path,
-        described,
-        state=start.state,
-        fresh=start.offset == 0,
-        guard=start.guard,
-        before=start.before,
-        now_ms=start.now_ms,
-    )
+    return reader
 
 
 READERS: dict[HostName, Reader] = {
-    "claude-code": _claude_code,
-    "codex": line_hosts.codex,
-    "pi": line_hosts.pi,
-    "dsh": lambda path, fields: DshSource(path),
-    "openclaw": lambda path, fields: OpenClawSource(path),
-    "opencode": lambda path, fields: OpenCodeSource(path),
-    "gemini-cli": line_hosts.gemini_cli,
-    "qwen-code": line_hosts.qwen_code,
-    "copilot-cli": line_hosts.copilot_cli,
-    "cursor": line_hosts.cursor,
-    "hermes": lambda path, fields: HermesSource(path),
-    "jsonl": _jsonl,
+    "claude-code": _by("claude_code", "source"),
+    "codex": _by("line_hosts", "codex"),
+    "pi": _by("line_hosts", "pi"),
+    "dsh": _of("dsh_frames", "DshSource"),
+    "openclaw": _of("openclaw_db", "OpenClawSource"),
+    "opencode": _of("opencode_db", "OpenCodeSource"),
+    "gemini-cli": _by("line_hosts", "gemini_cli"),
+    "qwen-code": _by("line_hosts", "qwen_code"),
+    "copilot-cli": _by("line_hosts", "copilot_cli"),
+    "cursor": _by("line_hosts", "cursor"),
+    "hermes": _of("hermes_db", "HermesSource"),
+    "jsonl": _by("jsonl", "source"),
 }
 
 

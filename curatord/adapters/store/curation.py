@@ -75,7 +75,8 @@ class SqliteCurationStore:
         where, given = ("", ()) if library is None else (" WHERE library = ?", (library,))
         with self._reading() as db:
             rows = db.execute(f"{_SELECT_SKILLS}{where} ORDER BY library, rel", given).fetchall()
-        records = map(_record, rows)
+        times: dict[int, datetime] = {}  # thousands of skills share a few times: those of scans
+        records = [_record(row, times) for row in rows]
         return {record.key: record for record in records}
 
     def put_skills(self, records: Iterable[SkillRecord]) -> None:
@@ -524,12 +525,23 @@ def _names(keys: Iterable[SkillKey]) -> str:
     return msgspec.json.encode([key.rel for key in keys]).decode()
 
 
-def _record(row: tuple[Any, ...]) -> SkillRecord:
+_STATES = {state.value: state for state in State}
+_IMPORTANCES = {importance.value: importance for importance in Importance}
+
+
+def _record(row: tuple[Any, ...], times: dict[int, datetime] | None = None) -> SkillRecord:
+    """Return the record of a row of `_SELECT_SKILLS`; *times* keeps what milliseconds were read as."""
     told: dict[str, Any] = dict(zip(_FIELDS, row[2:], strict=True))
+    times = {} if times is None else times
     for name in _TIMES:
-        told[name] = from_ms(told[name])
-    told["state"] = State(told["state"])
-    told["importance"] = Importance(told["importance"])
+        ms = told[name]
+        if ms is not None:
+            at = times.get(ms)
+            if at is None:
+                at = times[ms] = _time(ms)
+            told[name] = at
+    told["state"] = _STATES[told["state"]]
+    told["importance"] = _IMPORTANCES[told["importance"]]
     told["pinned"] = bool(told["pinned"])
     return SkillRecord(key=_key(row[0], row[1]), **told)
 

@@ -91,6 +91,7 @@ class IngestStore:
         self._connection = database.connection
         self._hosts: dict[int, str] = {}
         self._versions: dict[int, set[str]] = {}
+        self._unwritten: dict[int, int] = {}  # source -> time of a complete scan that found nothing new
 
     # -- sources and files
 
@@ -191,13 +192,30 @@ class IngestStore:
                 (told := _json(["it is not there any more"]), source_id, told),
             )
 
-    def finished(self, source_id: int, *, now_ms: int, complete: bool, present: int, problems: Sequence[str]) -> None:
+    def finished(
+        self,
+        source_id: int,
+        *,
+        now_ms: int,
+        complete: bool,
+        present: int,
+        problems: Sequence[str],
+        lazily: bool = False,
+    ) -> None:
         """Note the end of a scan of the source; a *complete* one settles from when the source testifies."""
         connection = self._connection
         row = connection.execute(
-            "SELECT complete_at, testifies_from FROM sources WHERE id = ?", (source_id,)
+            "SELECT complete_at, testifies_from, present, problems FROM sources WHERE id = ?", (source_id,)
         ).fetchone()
-        complete_at, testifies = row
+        complete_at, testifies, was_present, were_problems = row
+        same = was_present == present and were_problems == json.dumps(list(problems)[:MAX_PROBLEMS])
+        if lazily and complete and complete_at is not None and same:
+            if present:
+                self._unwritten[source_id] = now_ms
+            return
+        # A scan since then that only memory knows of; a kill forgets it, which makes testimony younger, never older.
+        if complete_at is not None:
+            complete_at = max(complete_at, self._unwritten.pop(source_id, complete_at))
         if complete:
             testifies = self._testimony(source_id, now_ms, complete_at, testifies, present)
             # An empty place says nothing: a folder that is not mounted must not make all older testimony void.

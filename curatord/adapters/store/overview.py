@@ -108,6 +108,13 @@ class Overview:
         )
         return [SkillKey(library=LibraryName(library), rel=RelPath(rel)) for library, rel in rows]
 
+    def archived(self) -> list[SkillKey]:
+        """Return the remembered skills that are archived, whether they are there or not, in their order."""
+        rows = self._connection.execute(
+            "SELECT library, rel FROM skills WHERE state = 'archived' ORDER BY library, rel"
+        )
+        return [SkillKey(library=LibraryName(library), rel=RelPath(rel)) for library, rel in rows]
+
     def spoken(self, *, with_paths: bool) -> list[Spoken]:
         """Return what sessions said; *with_paths*: apart by path and working folder, else those are None."""
         apart = "e.path, e.cwd" if with_paths else "NULL, NULL"

@@ -7,7 +7,16 @@ from typing import Any
 from curatord.cli.output import Cell, Output
 from curatord.cli.views.words import count, days, joined, state_cell, when
 
-__all__ = ["show_events", "show_explain", "show_report", "show_runs", "show_sessions", "show_skill", "show_skills"]
+__all__ = [
+    "show_cost",
+    "show_events",
+    "show_explain",
+    "show_report",
+    "show_runs",
+    "show_sessions",
+    "show_skill",
+    "show_skills",
+]
 
 
 def show_skills(out: Output, value: Any, *, problems: bool = False) -> None:
@@ -194,3 +203,35 @@ def show_explain(out: Output, value: Any) -> None:
     """Print `explain` in words, as the rules themselves put it."""
     for line in str(value["text"]).split("\n"):
         out.line(line)
+
+
+def show_cost(out: Output, value: Any) -> None:
+    """Print the contract's `cost`; all token figures are estimates."""
+    rows = [
+        (
+            library["name"],
+            str(library["skills"]),
+            str(library["per_call_tokens"]),
+            str(library["body_tokens"]),
+            "unknown" if library["calls_per_day"] is None else f"{library['calls_per_day']:.1f}",
+            "unknown" if library["tokens_per_year"] is None else str(library["tokens_per_year"]),
+            "unknown" if library["usd_per_year"] is None else f"{library['usd_per_year']:.2f}",
+        )
+        for library in value["libraries"]
+    ]
+    headers = ("library", "skills", "tokens a call", "of all bodies", "calls a day", "tokens a year", "USD a year")
+    out.table(headers, rows, right=(1, 2, 3, 4, 5, 6))
+    for library in value["libraries"]:
+        dearest = ", ".join(f"{row['skill']} {row['description_tokens']}" for row in library["top"][:5])
+        if dearest:
+            out.line(f"dearest of {library['name']}: ", dearest)
+    index = value["index"]
+    out.line(f"largest index: {index['bytes']} bytes (hosts cut descriptions above {index['error_at']})")
+    if index["warning"]:
+        out.line(("warning: ", "yellow"), index["warning"])
+    curation = value["curation"]
+    money = "at a price that is not known" if curation["usd"] is None else f"{curation['usd']:.4f} USD"
+    out.line(
+        f"curation itself: {count(curation['runs'], 'run')}, {count(curation['calls'], 'model call')}, "
+        f"{curation['tokens']} tokens, {money}"
+    )

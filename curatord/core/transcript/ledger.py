@@ -53,6 +53,11 @@ class Ledger:
         self._new[key] = None
         return True
 
+    @property
+    def new(self) -> dict[bytes, None] | None:
+        """The keys counted since `take`, for a loop that asks and adds by itself; None where others are to be asked."""
+        return None if self._seen or self._packed or self._guard is not None else self._new
+
     def take(self) -> tuple[bytes, bytes]:
         """Return the packed keys counted since the last call, and the heads met, and begin anew."""
         keys, heads = b"".join(self._new), b"".join(self._heads)

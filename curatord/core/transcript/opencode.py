@@ -20,18 +20,20 @@ and another message of the same role and millisecond be known, before a message 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from curatord.core.path_text import join
 from curatord.core.transcript.calls import Call, may_touch
-from curatord.core.transcript.events import MAX_NAMES, OWN_MARK, Findings, SessionKind, SessionTally, Sighting
-from curatord.core.transcript.ids import Guard, content_key, id_key
+from curatord.core.transcript.events import HOUR_MS, MAX_NAMES, OWN_MARK, Findings, SessionKind, SessionTally, Sighting
+from curatord.core.transcript.ids import KEY_BYTES, Guard, content_key
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import Unreadable, objects, printable
 from curatord.core.transcript.salvage import cut_off, decoded, fit, text_of_raw
-from curatord.core.transcript.times import ms_of_number
+from curatord.core.transcript.times import FUTURE_MS, ms_of_number
 from curatord.core.values import EventKind
 
 __all__ = ["Lookup", "OpenCodeParser", "SessionFacts"]
@@ -59,13 +61,14 @@ FILE_TOOLS = {
 }
 PATCH_TOOLS = frozenset({"apply_patch", "patch"})
 SHELLS = frozenset({"bash", "shell"})
+EARLIEST_MS = 100_000_000_000  # before that, a number may be of seconds
 FINAL = frozenset({"completed", "error"})
 _BODY = re.compile(r"^Base directory for this skill: ([^\n]{1,4096}?)\s*$", re.MULTILINE)
 
 
 class _Moment(msgspec.Struct, gc=False):
-    created: float | None = None
-    start: float | None = None
+    created: int | float | None = None
+    start: int | float | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -139,12 +142,13 @@ class Lookup(Protocol):
 class _Session:
     """One session within one reading."""
 
-    __slots__ = ("cwd", "kind", "parent")
+    __slots__ = ("cwd", "kind", "parent", "works")
 
     def __init__(self, facts: SessionFacts | None) -> None:
         self.parent = facts.parent if facts is not None else None
         self.cwd = facts.directory if facts is not None else None
         self.kind = SessionKind.SUBAGENT if self.parent else SessionKind.UNKNOWN
+        self.works = self.kind.is_work
 
 
 class _Seen(NamedTuple):
@@ -191,7 +195,7 @@ class OpenCodeParser:
             cut: See *data*.
         """
         session = self._session(session_id)
-        if not self._ledger.first(id_key(message_id)):
+        if not self._ledger.first(_key_of(message_id)):
             self._findings.repeated += 1
             return
         record = self._decoded(data, _Message, session_id, place, cut)
@@ -216,7 +220,7 @@ class OpenCodeParser:
     ) -> None:
         """Take one part of a message; see `message`. *at* None: its own data or its message say when it was made."""
         session = self._session(session_id)
-        new = self._ledger.first(id_key(part_id))
+        new = self._ledger.first(_key_of(part_id))
         if not new and part_id not in self._open:
             self._findings.repeated += 1
             return
@@ -242,6 +246,71 @@ class OpenCodeParser:
                 self._said(message_id, record, at_ms, session_id, session, tally)
         elif kind not in KNOWN_PARTS:
             self._findings.unknown_type(f"part {kind or '(none)'}")
+
+    def parts(self, rows: Iterable[tuple[int, Any, Any, Any, Any, Any, int]]) -> None:
+        """
+        Take rows of parts: number, id, message, session, time, data, whether they are cut; texts are bytes.
+
+        The usual part is new, of the message and session of the one before, and in a database that shares nothing: it
+        is taken here, in locals, all others by `part`. Both say the same.
+        """
+        new = self._ledger.new
+        last_session = last_message = None
+        message: _Seen | None = None
+        latest = self._now_ms + FUTURE_MS if self._now_ms else 1 << 60
+        name = text_id = ""
+        session = _Session(None)
+        tally = SessionTally(session_id="")
+        for number, part_id, message_id, session_id, at, data, cut in rows:
+            record = None
+            if (
+                new is not None
+                and type(data) is type(part_id) is type(message_id) is type(session_id) is bytes
+                and type(at) is int
+                and EARLIEST_MS < at < latest
+                and not cut
+            ):
+                key = blake2b(part_id, digest_size=KEY_BYTES).digest()
+                if key not in new:
+                    try:
+                        record = _part(data)
+                    except (msgspec.MsgspecError, RecursionError):
+                        record = None
+            if record is None or new is None:
+                self.part(
+                    _text(part_id), _text(message_id), _text(session_id), at, _bytes(data), place=number, cut=bool(cut)
+                )
+                last_session = last_message = None
+                continue
+            new[key] = None
+            if session_id != last_session:
+                last_session, name = session_id, _text(session_id)
+                session = self._session(name)
+                tally = self._tally(name, session)
+            if message_id != last_message:
+                last_message, text_id = message_id, _text(message_id)
+                message = self._message(text_id)
+            tally.records += 1
+            if message is not None and message.copy:
+                continue
+            work = session.works
+            hour = tally.hours.get(at // HOUR_MS) if work else None
+            if hour is None or at < hour.first_ms:
+                tally.saw(at, work=work)
+            elif at > hour.last_ms:
+                hour.last_ms = at
+                if tally.last_ms is None or at > tally.last_ms:
+                    tally.last_ms = at
+            kind = record.type
+            if kind == "tool":
+                state = record.state
+                started = self._time(state.time.start if state is not None and state.time is not None else None, at)
+                self._tool(_text(part_id), record, started, name, session, tally, new=True)
+            elif kind == "text":
+                if message is not None and message.role == "user" and not record.synthetic and not record.ignored:
+                    self._said(text_id, record, at, name, session, tally)
+            elif kind not in KNOWN_PARTS:
+                self._findings.unknown_type(f"part {kind or '(none)'}")
 
     def open_parts(self) -> list[str]:
         """Return the ids of the parts that were not at their end and are to be taken again, first of all."""
@@ -330,7 +399,8 @@ class OpenCodeParser:
         first, is taken for the message itself, and the message for the copy.
         """
         moment = f"{role} {at_ms}".encode("utf-8", "surrogatepass")
-        made, displaced, own = (content_key(word, moment) for word in (b"made", b"displaced", message_id.encode()))
+        made = content_key(b"made", moment)
+        displaced = bytes(made[::-1])  # another key for the same moment, at no cost
         made_ms = _made_ms(message_id)
         later = 0 if made_ms is None else (made_ms - at_ms) % _ID_MS
         ledger = self._ledger
@@ -340,6 +410,7 @@ class OpenCodeParser:
             if new:
                 ledger.first(made)
             return False
+        own = content_key(b"own", message_id.encode("utf-8", "surrogatepass"), moment)
         if not new:
             return own not in ledger and (made in ledger or displaced in ledger)
         if made in ledger or displaced in ledger:
@@ -378,6 +449,7 @@ class OpenCodeParser:
                 and OWN_MARK in text
             ):
                 session.kind = SessionKind.OWN
+                session.works = False
             tally.kind = tally.kind.stronger(session.kind)
 
     def _tool(
@@ -469,12 +541,31 @@ class OpenCodeParser:
     def _time(self, value: Any, otherwise: Any) -> int | None:
         """Return *value* as a time in ms, that of *otherwise* where it is none."""
         for candidate in (value, otherwise):
+            if type(candidate) is int and EARLIEST_MS < candidate <= self._now_ms:
+                return candidate  # the usual, told without a call
             if isinstance(candidate, (int, float)) and not isinstance(candidate, bool):
                 told = ms_of_number(candidate, now_ms=self._now_ms)
                 self._findings.future_times += told.future
                 if told.ms is not None:
                     return told.ms
         return None
+
+
+def _text(value: object) -> str:
+    """Return a column's value as text; SQLite lets any type stand in any column."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return b"" if value is None else str(value).encode("utf-8", "replace")
+
+
+def _key_of(ident: str) -> bytes:
+    return blake2b(ident.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 
 
 def _load(state: bytes) -> _Saved:

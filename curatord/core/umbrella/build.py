@@ -106,7 +106,7 @@ def _folded(
 
 def _no_umbrella(package: Packed) -> str | None:
     if package.links:
-        return f"it holds a link, `{package.links[0]}`, so nothing is put beside it"
+        return f"it holds a link, `{package.links[0][0]}`, so nothing is put beside it"
     if package.entry != SKILL_FILE:
         return f"its text is `{package.entry}`"
     text = package.text

@@ -24,9 +24,8 @@ from curatord.core.skill import SKILL_FILE
 from curatord.core.umbrella.links import Ground, below_root
 from curatord.core.values import SkillKey
 
-__all__ = ["MIN_AGE", "Offered", "group", "inbound", "labels_of", "offered", "place_of_package", "resolve_target"]
+__all__ = ["Offered", "group", "inbound", "labels_of", "offered", "place_of_package", "resolve_target"]
 
-MIN_AGE = timedelta(days=7)
 _SURE_BIRTHS = frozenset({"ledger", "event"})
 
 
@@ -54,9 +53,9 @@ def offered(
     clock: LibraryClock,
     now: datetime,
     *,
-    min_age: timedelta = MIN_AGE,
+    min_age: timedelta,
 ) -> Offered:
-    """Return who of the library may be asked about."""
+    """Return who of the library may be asked about; *min_age* is what they must have, where their age is known."""
     changeable = frozenset(
         skill.key
         for skill in snapshot.skills

@@ -137,7 +137,7 @@ class _Text:
 def cannot_move(package: Packed) -> str | None:
     """Return why the package cannot be folded into another at all, in words, or None."""
     if package.links:
-        return f"it holds a link, `{package.links[0]}`, which cannot be moved safely"
+        return f"it holds a link, `{package.links[0][0]}`, which cannot be moved safely"
     for file in package.files:
         parts = file.path.split("/")
         if len(parts) + _DEPTH_ADDED > MAX_PATH_PARTS:

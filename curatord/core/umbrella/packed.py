@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from curatord.core.cheap import dataclass, field, replace
-from curatord.core.fingerprint import file_entry, fingerprint, is_ignored
+from curatord.core.fingerprint import file_entry, fingerprint, is_ignored, link_entry
 from curatord.core.header import Fault
 from curatord.core.skill import SKILL_FILE, SkillText, parse_skill
 from curatord.core.values import Fingerprint, SkillKey
@@ -47,14 +47,14 @@ class Packed:
         entry: Path of the file that makes it a skill; that of a flat skill is `SKILL.md` here too.
         files: Sorted by path, caches left out.
         flat: It is a single `<name>.md`.
-        links: Paths of symbolic links in it; a package with such cannot be folded.
+        links: Path and target of symbolic links in it; a package with such cannot be folded.
     """
 
     key: SkillKey
     files: tuple[PackedFile, ...]
     entry: str = SKILL_FILE
     flat: bool = False
-    links: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
     _by_path: dict[str, PackedFile] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Packed:
         *,
         entry: str = SKILL_FILE,
         flat: bool = False,
-        links: Iterable[str] = (),
+        links: Iterable[tuple[str, str]] = (),
     ) -> Packed:
         """Return a package of *files* in the order of their paths."""
         return cls(
@@ -112,9 +112,14 @@ class Packed:
         """
         name = f"{self.key.name}.md" if self.flat else None
         return fingerprint(
-            file_entry(name or file.path, file.data, executable=bool(file.mode & 0o100))
-            for file in self.files
-            if not is_ignored(file.path)
+            [
+                *(
+                    file_entry(name or file.path, file.data, executable=bool(file.mode & 0o100))
+                    for file in self.files
+                    if not is_ignored(file.path)
+                ),
+                *(link_entry(path, target) for path, target in self.links),
+            ]
         )
 
     def place(self, path: str) -> str:

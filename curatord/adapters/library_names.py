@@ -1,0 +1,89 @@
+"""
+Which names more than one skill of a library has, known without looking at every package again.
+
+Hermes keys its records by a skill's name alone, so where two skills share one, the record is nobody's. To know that of
+one skill takes the names of all. They are known from a scan as long as every folder that holds packages lists the same
+names, and every package's own folder is the one it was, since only a SKILL.md that comes or goes in it changes what it
+is. A folder that changed is listed again; one that changed so shortly before the scan that its times could hide a
+second change is listed each time.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from curatord.adapters.library_scan import Find, entry_file_of, visible
+from curatord.adapters.package import RACY_NS
+from curatord.core.cheap import dataclass
+
+__all__ = ["KnownNames", "known_names"]
+
+Identity = tuple[int, int, int]  # inode, mtime and ctime in ns
+
+
+@dataclass(slots=True, kw_only=True)
+class KnownNames:
+    """
+    Names from one scan.
+
+    Attributes:
+        shared: Those that more than one skill has.
+        external: The external folders of the scan.
+        groups: What each folder that is no package listed, by real path.
+        packages: The identity of each package's folder; None where it must be listed to know that it is still one.
+    """
+
+    shared: frozenset[str]
+    external: tuple[tuple[str, str], ...]
+    groups: Mapping[str, frozenset[str]]
+    packages: dict[str, Identity | None]
+
+    def still_holds(self, external: Sequence[tuple[str, str]]) -> bool:
+        """Return whether a scan now would find packages at the same places and nowhere else."""
+        if self.external != tuple(external):
+            return False
+        lstat = os.lstat
+        try:
+            for path, names in self.groups.items():
+                with os.scandir(path) as scan:
+                    if visible(scan) != names:
+                        return False
+            for path, identity in self.packages.items():
+                found = lstat(path)
+                if identity == (found.st_ino, found.st_mtime_ns, found.st_ctime_ns):
+                    continue
+                if not stat.S_ISDIR(found.st_mode) or entry_file_of(os.listdir(path)) is None:  # noqa: PTH208
+                    return False
+        except OSError:
+            return False
+        return True
+
+
+def known_names(find: Find, external: Sequence[tuple[str, str]], begun_ns: int) -> KnownNames | None:
+    """
+    Return the names of *find*, a scan begun at *begun_ns* (the kernel's clock of file times), or None.
+
+    None where there is more to a later look than folders: links, folders elsewhere or that could not be listed.
+    """
+    if find.links or find.unlisted or any(rel[0] == "@" for rel in find.packages):
+        return None
+    packages: dict[str, Identity | None] = {}
+    for package in find.packages.values():
+        if package.flat or package.broken is not None:
+            return None
+        try:
+            found = os.lstat(package.real)
+        except OSError:
+            return None
+        old = max(found.st_mtime_ns, found.st_ctime_ns) < begun_ns - RACY_NS
+        packages[package.real] = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns) if old else None
+    counted = Counter(rel.rpartition("/")[2] for rel in find.packages)
+    return KnownNames(
+        shared=frozenset(name for name, count in counted.items() if count > 1),
+        external=tuple(external),
+        groups=find.groups,
+        packages=packages,
+    )

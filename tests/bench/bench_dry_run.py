@@ -1,0 +1,79 @@
+"""
+Measures a dry run over 5,000 skills as a whole process, as a multiple of a bare `os.walk` with a stat of everything.
+
+Run `python tests/bench/bench_dry_run.py` for a table, or `pytest -m bench tests/bench/bench_dry_run.py` to hold what
+was reached. The goal is 3 times; some 1.2 of them are the interpreter and the modules of a run, 1 is the walk that a
+look cannot do without, and the rest is deciding and writing down 5,000 times why.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.bench.pairs import GENERATOR, Ratio, compare, curatord, generate, over, run, table
+
+ROUNDS = 7
+GOALS = {"run --dry-run": 6.0}
+
+CONFIG = """
+state_dir: state
+sources:
+  - host: claude-code
+    path: corpus/transcripts/projects
+libraries:
+  - name: claude
+    path: corpus/library/skills
+    host: claude-code
+    manage: all
+"""
+
+WALK = """
+import os, sys
+for folder, folders, files in os.walk(sys.argv[1]):
+    for name in folders + files:
+        os.lstat(os.path.join(folder, name))
+"""
+
+
+def measure(folder: Path) -> dict[str, Ratio]:
+    """Return the figures by name; everything is made below *folder*."""
+    home = folder / "home"
+    home.mkdir()
+    generate(folder / "corpus", "--sessions", "500", "--mb", "50", "--skills", "5000", "--seed", "1")
+    config = folder / "curatord.yaml"
+    config.write_text(CONFIG)
+    for _ in range(2):
+        run(curatord(config, "run", "--dry-run"), home)
+        time.sleep(3)  # what was read while its files were young is not kept
+    return compare(
+        {
+            "walk and stat": ["-c", WALK, str(folder / "corpus" / "library" / "skills")],
+            "run --dry-run": curatord(config, "run", "--dry-run"),
+            "skills --json": curatord(config, "skills", "--json"),
+        },
+        home,
+        rounds=ROUNDS,
+    )
+
+
+@pytest.mark.bench
+@pytest.mark.skipif(not GENERATOR.exists(), reason="the generator of libraries is not beside the repository")
+def test_a_dry_run_costs_little_more_than_a_walk(tmp_path: Path) -> None:
+    """A dry run over 5,000 managed skills holds what was reached."""
+    figures = measure(tmp_path)
+    print("\n" + table(figures, GOALS))
+
+    assert {} == over(figures, GOALS)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        print(table(measure(Path(made)), GOALS))
