@@ -138,7 +138,7 @@ class Parts:
         """
         stays = set(_LASTING)
         if self.__dict__.get("placed_sources") == self._places():
-            stays |= {"placed_sources", "opened_sources", "unread_hosts"}
+            stays |= {"placed_sources", "opened_sources"}
         self._forget_made(but=stays)
 
     # -- state
@@ -333,29 +333,13 @@ class Parts:
         """The readers of all places."""
         from curatord.adapters.sources.registry import open_source
 
-        return tuple(open_source(placed.settings, placed.path) for placed in self._readable)
-
-    @property
-    def _readable(self) -> list[PlacedSource]:
-        from curatord.adapters.sources.registry import READERS
-
-        return [placed for placed in self.placed_sources if placed.settings.host in READERS]
+        return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
 
     def _reader_pool(self) -> AbstractContextManager[ReaderPool]:
         """Begin one more process that reads; the pass itself reads too, so that two cores are busy."""
         from curatord.adapters.sources.pool import reader_processes
 
-        return reader_processes([(placed.settings, placed.path) for placed in self._readable], count=1)
-
-    @cached_property
-    def unread_hosts(self) -> tuple[str, ...]:
-        """Words for each configured or found host that this version has no reader for."""
-        from curatord.adapters.sources.registry import READERS
-
-        hosts = dict.fromkeys(s.settings.host for s in self.placed_sources if s.settings.host not in READERS)
-        return tuple(
-            f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
-        )
+        return reader_processes([(placed.settings, placed.path) for placed in self.placed_sources], count=1)
 
     def scan(
         self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None, *, lazily: bool = False

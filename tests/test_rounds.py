@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from curatord.adapters.instance import SILENT_AFTER, DaemonInstance
+from curatord.application.status import status
 from curatord.application.working import Service
+from curatord.cli import exits
 from curatord.cli.app import Surroundings
 from curatord.config import parse
-from curatord.core.values import LibraryName
+from curatord.core.curation import RunRow
+from curatord.core.values import LibraryName, Mode, Outcome, RunId, Trigger
+from curatord.core.words import iso
 from curatord.wiring import Parts
 
 LIB = LibraryName("lib")
@@ -135,4 +140,61 @@ def test_the_host_of_a_library_of_this_run_is_paused(tmp_path: Path, root: Path)
 
     assert [] == warnings
     assert "paused" in (root / ".curator_state").read_text()
+    parts.close()
+
+
+def status_of(parts: Parts) -> dict[str, object]:
+    return dict(status(parts)["daemon"])
+
+
+def test_a_failed_last_run_is_trouble(tmp_path: Path, root: Path) -> None:
+    """A daemon whose every run fails does not pass the health check, until one succeeds."""
+    hermes(tmp_path)
+    parts = parts_of(tmp_path, configured(root))
+    now = parts.clock.now()
+
+    def ran(number: int, outcome: Outcome) -> None:
+        parts.database  # noqa: B018 - opened for writing
+        parts.store.put_run(
+            RunRow(
+                run_id=RunId(f"2026030{number}-100000"),
+                trigger=Trigger.SCHEDULE,
+                dry_run=False,
+                mode=Mode.AUTO,
+                outcome=outcome,
+                started_at=now,
+                finished_at=now,
+                duration_s=1.0,
+                summary="it broke" if outcome is Outcome.FAILED else "all well",
+            )
+        )
+
+    with DaemonInstance(parts.make_state_dir()) as instance:
+        instance.publish({"pid": 1, "at": iso(now)})
+        codes = [exits.of_status(status(parts), check=True)]
+        ran(1, Outcome.FAILED)
+        codes.append(exits.of_status(status(parts), check=True))
+        words = status_of(parts)["last_error"]
+        ran(2, Outcome.OK)
+        codes.append(exits.of_status(status(parts), check=True))
+
+    assert "the last run failed: it broke" == words
+    assert [exits.OK, exits.SKIPPED, exits.OK] == codes
+    parts.close()
+
+
+def test_a_silent_daemon_is_unhealthy(tmp_path: Path, root: Path) -> None:
+    """It holds its lock and says nothing: the check looks at when its worker last did."""
+    hermes(tmp_path)
+    parts = parts_of(tmp_path, configured(root))
+    at = parts.clock.now() - 2 * SILENT_AFTER
+
+    with DaemonInstance(parts.make_state_dir()) as instance:
+        instance.publish({"pid": 1, "at": iso(at), "last_error": None})
+        shown = status(parts)
+
+    assert iso(at) == shown["daemon"]["at"]
+    assert "no sign of life" in shown["daemon"]["last_error"]
+    assert exits.SKIPPED == exits.of_status(shown, check=True)
+    assert exits.OK == exits.of_status(shown, check=False)
     parts.close()

@@ -149,7 +149,7 @@ class DiskLibrary:
         skills: dict[SkillKey, Skill] = {}
         library = LibraryName(settings.name)
         for key in sorted({*keys, *(SkillKey(library=library, rel=rel) for rel in also)}):
-            package = find_at(root, layout, key.rel, skipped=[archive], external=external)
+            package = find_at(root, layout, key.rel, names, skipped=[archive], external=external)
             if package == "unsure":
                 return None
             if isinstance(package, Package):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -226,7 +226,13 @@ def visible(listed: Iterable[os.DirEntry[str]]) -> frozenset[str]:
 
 
 def find_at(
-    root: str, layout: Layout, rel: str, *, skipped: Sequence[str] = (), external: Sequence[tuple[str, str]] = ()
+    root: str,
+    layout: Layout,
+    rel: str,
+    names: Collection[str],
+    *,
+    skipped: Sequence[str] = (),
+    external: Sequence[tuple[str, str]] = (),
 ) -> Package | Literal["absent", "unsure"]:
     """
     Return the package that `scan_library` would find at *rel*, looking at nothing but the way there.
@@ -237,15 +243,12 @@ def find_at(
     Args:
         root, layout, skipped, external: As of `scan_library`.
         rel: Path within the library.
-
-    Raises:
-        OSError: The root itself cannot be listed.
+        names: What is listed in the root now.
     """
     parts = rel.split("/")
     if any(not part or part[0] in ".@" or part in _NEVER_ENTERED for part in parts) or len(parts) > MAX_DEPTH:
         return "unsure"
     real = os.path.realpath(root)
-    names = os.listdir(real)  # noqa: PTH208 - names are all that is wanted
     shown, vcs, words = root, None, None
     apart = frozenset(os.path.realpath(path) for path in skipped)
     outside = [(os.path.realpath(path), said) for path, said in external]

@@ -18,6 +18,8 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from curatord.core.cheap import dataclass
 from curatord.core.journal import EditItem, FieldEdit, SetLine, Sighting
 from curatord.core.values import SkillKey
@@ -315,12 +317,14 @@ def _style_of(data: bytes | None) -> _Style:
 def _dump(document: Any, style: _Style) -> bytes:
     text = json.dumps(
         document,
-        indent=style.indent,
         ensure_ascii=style.ensure_ascii,
         separators=(",", ":") if style.compact else None,
         allow_nan=False,
-    )
-    return (BOM if style.bom else b"") + (text + style.end).encode("utf-8")
+    ).encode("utf-8")
+    if style.indent is not None:
+        # The same as `dumps` with an indent, which is ten times as slow: it does without the encoder written in C.
+        text = msgspec.json.format(text, indent=style.indent)
+    return (BOM if style.bom else b"") + text + style.end.encode("utf-8")
 
 
 def _text(value: Any) -> str:

@@ -173,7 +173,8 @@ def ingest_paths(
     """
     began = clock.monotonic()
     work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=stop)
-    work.take_paths(paths)
+    with _fewer_collections():
+        work.take_paths(paths)
     work.report.elapsed_s = clock.monotonic() - began
     return work.report
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from curatord.core.hermes_edits import (
     Rename,
+    _dump,
+    _Style,
     edit_item,
     field_edits,
     job_changes,
@@ -215,3 +217,19 @@ def test_a_line_goes_in_and_out(lines: list[str], end: str) -> None:
     assert data.rstrip(b"\n") == (set_line(added, take) or b"").rstrip(b"\n")
     made = SetLine(file=FILE, line="new", before=True, after=False, file_there=False)
     assert set_line(b"new\n", made) is None
+
+
+@given(
+    document=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=12,
+    ),
+    indent=st.sampled_from([1, 2, 4]),
+    ensure_ascii=st.booleans(),
+)
+def test_the_quick_way_writes_what_the_slow_one_would(document: Any, indent: int, ensure_ascii: bool) -> None:
+    """Byte for byte, so that a file's style is recognised and kept."""
+    slow = json.dumps(document, indent=indent, ensure_ascii=ensure_ascii, allow_nan=False).encode()
+
+    assert slow == _dump(document, _Style(indent=indent, ensure_ascii=ensure_ascii))

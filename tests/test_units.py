@@ -1,0 +1,110 @@
+"""The service manager's units: they are well-formed, let curatord write where it must, and little else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from curatord.core.layout import archive_of
+from curatord.core.settings import LibrarySettings
+from curatord.core.values import LibraryName
+
+UNITS = Path(__file__).resolve().parent.parent / "systemd"
+SYSTEM, USER = "curatord-system.service", "curatord.service"
+HOME = PurePosixPath("%h")
+
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
+
+
+def setting(unit: str, name: str) -> list[str]:
+    """Return the words of all lines that set *name*, without the `-` that lets a path be absent."""
+    lines = (UNITS / unit).read_text().splitlines()
+    return [
+        word.lstrip("-") for line in lines if line.startswith(f"{name}=") for word in line.partition("=")[2].split()
+    ]
+
+
+def analyze(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700, exist_ok=True)
+    return subprocess.run(
+        ["systemd-analyze", *arguments],
+        env={**os.environ, "XDG_RUNTIME_DIR": str(runtime), "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def open_mount(path: PurePosixPath) -> PurePosixPath | None:
+    """Return the innermost writable path of the user unit that *path* lies in or is, unless it is closed again."""
+    opened = [one for word in setting(USER, "ReadWritePaths") if path.is_relative_to(one := PurePosixPath(word))]
+    closed = [one for word in setting(USER, "ReadOnlyPaths") if path.is_relative_to(one := PurePosixPath(word))]
+    best = max(opened, key=lambda one: len(one.parts), default=None)
+    return None if best is None or any(len(one.parts) > len(best.parts) for one in closed) else best
+
+
+@pytest.mark.parametrize(
+    "folder", [".claude/skills", ".codex/skills", ".agents/skills", ".pi/agent/skills", ".dsh/skills"]
+)
+def test_archiving_is_a_rename(folder: str) -> None:
+    """A library and its archive lie in one writable mount; between two a move would be a copy."""
+    library = HOME / folder
+    archive = archive_of(LibrarySettings(name=LibraryName("lib"), path=str(library)), "agent-skills")
+
+    mount = open_mount(library)
+
+    assert mount is not None
+    assert mount == open_mount(PurePosixPath(archive))
+    assert mount not in (library, PurePosixPath(archive))  # nor is either of them a mount point
+
+
+def test_hermes_records_lie_with_its_skills() -> None:
+    """Its schedules and records follow an archived skill."""
+    assert HOME / ".hermes" == open_mount(HOME / ".hermes/skills") == open_mount(HOME / ".hermes/cron")
+
+
+def test_a_fresh_machine_gets_its_state() -> None:
+    """What is above the state folder is there wherever the program is, and open, so that the folder can be made."""
+    assert HOME / ".local" == open_mount(HOME / ".local/state/curatord")
+    assert setting(USER, "ExecStart")[0].startswith("%h/.local/")
+
+
+@pytest.mark.parametrize("path", [".local/bin/curatord", ".local/share/opencode", ".ssh", ".config/systemd", ".bashrc"])
+def test_the_rest_of_the_home_is_read_only(path: str) -> None:
+    """It cannot replace its own program, nor reach what is none of its business."""
+    assert open_mount(HOME / path) is None
+    assert ["read-only"] == setting(USER, "ProtectHome")
+
+
+@needs_systemd
+@pytest.mark.parametrize(("unit", "who"), [(SYSTEM, "--system"), (USER, "--user")])
+def test_the_unit_is_well_formed(tmp_path: Path, unit: str, who: str) -> None:
+    """The service manager knows every line of it."""
+    text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", (UNITS / unit).read_text(), flags=re.MULTILINE)
+    copy = tmp_path / unit
+    copy.write_text(text)
+
+    done = analyze(tmp_path, who, "verify", "--man=no", str(copy))
+
+    if "Failed to initialize manager" in done.stderr:
+        pytest.skip("no manager can be made here")
+    said = [line for line in done.stderr.splitlines() if unit in line]
+    assert [] == said
+
+
+@needs_systemd
+def test_the_system_unit_exposes_little(tmp_path: Path) -> None:
+    """By the manager's own measure, from 0 (nothing) to 10."""
+    done = analyze(tmp_path, "security", "--offline=true", "--threshold=20", "--no-pager", str(UNITS / SYSTEM))
+
+    found = re.search(r"exposure level for .*: ([0-9.]+)", done.stdout)
+    assert found is not None, done.stderr
+    assert float(found[1]) <= 2.0
+    assert 0 == done.returncode
