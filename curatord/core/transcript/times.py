@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 __all__ = ["FUTURE_MS", "Told", "iso_of", "ms_of_iso", "ms_of_number"]
 
+LAST_MS = 253_402_300_799_999  # the end of the year 9999; what is later is no time, and may not fit a column
 FUTURE_MS = 48 * 3_600_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,7 +52,7 @@ def ms_of_number(value: float, *, now_ms: int) -> Told:
 
 
 def _checked(ms: int, now_ms: int, *, naive: bool) -> Told:
-    if ms < 0:
+    if not 0 <= ms <= LAST_MS:
         return Told(None, naive)
     if now_ms and ms > now_ms + FUTURE_MS:
         return Told(None, naive, future=True)
