@@ -50,7 +50,7 @@ from curatord.errors import BusyError, ConfigError, CuratorError, StateError
 from curatord.logs import Log
 from curatord.ports.clock import Clock
 
-__all__ = ["Daemon", "DaemonApp"]
+__all__ = ["Daemon", "DaemonApp", "rescan_pause"]
 
 MAX_TICK_S = 60.0
 RESCAN_SHARE = 0.0003
@@ -154,6 +154,21 @@ class _Beat:
 
 
 _Message = Hint | _Stop | _Recover | _Tick | _Reload | _Beat
+
+
+def rescan_pause(cost_s: float, *, every_s: float, watched: bool, proven: int) -> float:
+    """
+    Return the seconds from one whole rescan to the next.
+
+    Args:
+        cost_s: Processor time that the last one took.
+        every_s: As configured; it never comes more often by itself.
+        watched: All places are watched by events.
+        proven: How many rescans in a row have found nothing that no event had told.
+    """
+    if not watched or proven < PROVEN_AFTER:
+        return every_s
+    return max(min(cost_s / RESCAN_SHARE, MAX_RESCAN_S), every_s)
 
 
 class Daemon:
@@ -340,9 +355,8 @@ class Daemon:
         passed = self._clock.monotonic() - last.monotonic
         # The monotonic clock stands still while the machine sleeps; what happened meanwhile should not wait.
         slept = (self._clock.now() - last.at).total_seconds() - passed > MAX_TICK_S
-        pause = self._app.rescan_every_s
-        if self._proven >= PROVEN_AFTER and self._states and all(state.how == "events" for state in self._states):
-            pause = max(min(last.cost_s / RESCAN_SHARE, MAX_RESCAN_S), pause)
+        watched = bool(self._states) and all(state.how == "events" for state in self._states)
+        pause = rescan_pause(last.cost_s, every_s=self._app.rescan_every_s, watched=watched, proven=self._proven)
         return slept or passed >= pause - self._tick_s / 2
 
     def _rescan(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,13 +22,15 @@ from curatord.adapters.store.database import FILE_NAME, Database, open_database,
 from curatord.cli.app import Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
-from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM
+from curatord.core.small_facts import REFILLED_AT
 from curatord.core.values import ActionId, LibraryName, RunId
 from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
+    from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
     from curatord.passes.consult import Consultation
     from curatord.passes.host_view import HostWords
@@ -49,9 +53,10 @@ if TYPE_CHECKING:
     from curatord.passes.model_books import ModelBooks
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
-    from curatord.passes.testimony import LibraryResolver, TranscriptTestimony
+    from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
 __all__ = ["Parts", "open_app"]
@@ -64,7 +69,8 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
 
     parts = Parts(loaded.config, surroundings)
     try:
-        yield Application(parts)
+        with parts.own_errors():
+            yield Application(parts)
     finally:
         parts.close()
 
@@ -132,7 +138,7 @@ class Parts:
         """
         stays = set(_LASTING)
         if self.__dict__.get("placed_sources") == self._places():
-            stays |= {"placed_sources", "opened_sources", "unread_hosts"}
+            stays |= {"placed_sources", "opened_sources"}
         self._forget_made(but=stays)
 
     # -- state
@@ -184,9 +190,33 @@ class Parts:
             state_dir = self.make_state_dir()
             self._database = open_database(state_dir, now=self.clock.now())
             self._forget_made(but=_WITHOUT_DATABASE)
-            if self._database.rebuilt_from is not None or self._database.is_new:
+            try:
                 self._refill()
+            except BaseException:
+                # Nothing may go on with a database that lacks what people decided.
+                self.close()
+                self._forget_made(but=_WITHOUT_DATABASE)
+                raise
         return self._database
+
+    def renew_database(self) -> None:
+        """Open the database anew where another process has replaced it, or somebody has found it damaged."""
+        if self._database is not None and not self._database.is_current():
+            self.log.warning("state.reopened", path=str(self._database.path))
+            self.close()
+            self._forget_made(but=_WITHOUT_DATABASE)
+
+    @contextlib.contextmanager
+    def own_errors(self) -> Iterator[None]:
+        """Make the database's errors ours (`StateError`), wherever it is asked; it is marked where it is damaged."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            from curatord.adapters.store.damage import is_damage
+
+            if self._database is None or not (isinstance(error, sqlite3.OperationalError) or is_damage(error)):
+                raise
+            raise self._database.failure(error) from error
 
     @property
     def looking_database(self) -> Database:
@@ -212,15 +242,24 @@ class Parts:
                 del self.__dict__[name]
 
     def _refill(self) -> None:
-        """Give a new database what people had decided before (promise: decisions survive a lost database)."""
-        known = self.decisions.load()
-        restored = self.store.refill(known, now=self.clock.now())
-        if known.paused_since is not None:
-            self.store.set_meta(PAUSED_SINCE, known.paused_since)
-        rebuilt_from = self._database.rebuilt_from if self._database else None
-        if rebuilt_from is not None:
-            self.log.warning("state.rebuilt", damaged=str(rebuilt_from), decisions_restored=restored)
-            self.store.set_meta(REBUILT_FROM, f"{rebuilt_from}")
+        """
+        Give a database that never got it what people had decided before (promise: decisions survive a lost database).
+
+        That it has them is a row in it, written with them: a kill or an error in between leaves it to the next start.
+        """
+        database = self._database
+        assert database is not None, "it was opened just now"
+        if self.store.meta(REFILLED_AT) is None:
+            from curatord.adapters.lock import work_lock
+
+            with work_lock(self.state_dir):
+                if self.store.meta(REFILLED_AT) is None:
+                    rebuilt_from = str(database.rebuilt_from) if database.rebuilt_from is not None else None
+                    known = self.decisions.load()
+                    restored = self.store.refill(known, now=self.clock.now(), rebuilt_from=rebuilt_from)
+                    if rebuilt_from is not None:
+                        self.log.warning("state.rebuilt", damaged=rebuilt_from, decisions_restored=restored)
+        database.mended()
 
     @cached_property
     def store(self) -> SqliteCurationStore:
@@ -269,7 +308,7 @@ class Parts:
         """What is remembered of skills."""
         from curatord.passes.remembering import SkillMemory
 
-        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id)
+        return SkillMemory(store=self.store, decisions=self.decisions, new_id=new_action_id, lock=self.work)
 
     # -- transcripts
 
@@ -292,23 +331,15 @@ class Parts:
     @cached_property
     def opened_sources(self) -> tuple[Source, ...]:
         """The readers of all places."""
-        from curatord.adapters.sources.registry import READERS, open_source
+        from curatord.adapters.sources.registry import open_source
 
-        return tuple(
-            open_source(placed.settings, placed.path)
-            for placed in self.placed_sources
-            if placed.settings.host in READERS
-        )
+        return tuple(open_source(placed.settings, placed.path) for placed in self.placed_sources)
 
-    @cached_property
-    def unread_hosts(self) -> tuple[str, ...]:
-        """Words for each configured or found host that this version has no reader for."""
-        from curatord.adapters.sources.registry import READERS
+    def _reader_pool(self) -> AbstractContextManager[ReaderPool]:
+        """Begin one more process that reads; the pass itself reads too, so that two cores are busy."""
+        from curatord.adapters.sources.pool import reader_processes
 
-        hosts = dict.fromkeys(s.settings.host for s in self.placed_sources if s.settings.host not in READERS)
-        return tuple(
-            f"transcripts of {host} cannot be read by this version; its sessions count for nothing" for host in hosts
-        )
+        return reader_processes([(placed.settings, placed.path) for placed in self.placed_sources], count=1)
 
     def scan(
         self, stop: Callable[[], bool], progress: Callable[[int, int], None] | None = None, *, lazily: bool = False
@@ -322,7 +353,7 @@ class Parts:
         from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        with scan_lock(self.make_state_dir()):
+        with scan_lock(self.make_state_dir()), self.own_errors():
             report = scan(
                 self.opened_sources,
                 self.ingest_store,
@@ -331,6 +362,7 @@ class Parts:
                 progress=progress,
                 stop=stop,
                 lazily=lazily,
+                pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
         for note in report.notes:
             say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
@@ -392,12 +424,12 @@ class Parts:
             for name, view in views.items()
         }
 
-    def resolver(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> LibraryResolver:
+    def resolver(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> HostResolvers:
         """Return what tells whose skill an event meant."""
-        from curatord.passes.testimony import LibraryResolver, known_libraries
+        from curatord.passes.testimony import known_libraries, resolvers
 
         known = known_libraries(self.config.libraries, snapshots, self.overview.archived())
-        return LibraryResolver(known, self.placed_sources, str(self.home))
+        return resolvers(known, self.placed_sources, str(self.home))
 
     def testimony(self, snapshots: Mapping[LibraryName, LibrarySnapshot]) -> TranscriptTestimony:
         """Return what transcripts say, read now."""
@@ -468,6 +500,14 @@ class Parts:
             sites=self.sites,
             new_id=new_action_id,
         )
+
+    @contextlib.contextmanager
+    def work(self) -> Iterator[None]:
+        """Hold the work lock."""
+        from curatord.adapters.lock import work_lock
+
+        with work_lock(self.make_state_dir()):
+            yield
 
     @contextlib.contextmanager
     def one_run(self) -> Iterator[None]:

@@ -6,9 +6,11 @@ import hashlib
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from curatord.adapters.sources.pool import reader_processes
 from curatord.adapters.sources.registry import open_source
 from curatord.adapters.store.database import open_database
 from curatord.adapters.store.ingest import IngestStore
@@ -38,23 +40,25 @@ class FixedClock:
 
 
 class Scanner:
-    """A store in *folder*, scanned into from *sources*: pairs of a host and its place."""
+    """A store in *folder*, scanned into from *sources*: pairs of a host and its place; *workers* read too."""
 
-    def __init__(self, folder: Path, *sources: tuple[HostName, Path], fields: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *sources: tuple[HostName, Path], fields: dict[str, Any] | None = None, workers: int = 0
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.clock = FixedClock(datetime(2025, 3, 1, 12, 0, tzinfo=UTC))
         self.database = open_database(folder, now=self.clock.now())
         self.store = IngestStore(self.database)
-        self.sources: list[Source] = [
-            open_source(SourceSettings(host=host, fields=fields), str(path)) for host, path in sources
-        ]
+        self.places = [(SourceSettings(host=host, fields=fields), str(path)) for host, path in sources]
+        self.sources: list[Source] = [open_source(settings, path) for settings, path in self.places]
+        self.pool = partial(reader_processes, self.places, count=workers) if workers else None
         self.report = ScanReport()
 
     def scan(self, *, settled: bool = True) -> Scanner:
         """Scan at a time at which everything that is there is settled, or nothing."""
         self.clock.at = datetime.now(UTC) + (timedelta(days=1) if settled else timedelta())
         quiet = timedelta(minutes=30) if settled else timedelta(days=9999)
-        self.report = scan(self.sources, self.store, clock=self.clock, quiet=quiet)
+        self.report = scan(self.sources, self.store, clock=self.clock, quiet=quiet, pool=self.pool)
         return self
 
     def close(self) -> None:

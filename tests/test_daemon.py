@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from curatord.adapters.instance import DaemonInstance, running_daemon, silence_of
+from curatord.daemon import rescan_pause
 from curatord.errors import BusyError, StateError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -384,3 +385,18 @@ def test_the_lock_can_be_taken_again_after_it_was_given_back(tmp_path: Path) -> 
         instance.publish({"pid": 1})
 
         assert {"alive": True, "pid": 1} == running_daemon(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "watched", "proven", "pause_s"),
+    [
+        (0.3, True, 9, 1000.0),
+        (9.0, True, 9, 1800.0),  # never longer than half an hour
+        (0.001, True, 9, 60.0),  # never more often than configured
+        (0.3, False, 9, 60.0),  # a place without events
+        (0.3, True, 2, 60.0),  # events that have proven nothing yet
+    ],
+)
+def test_rescans_come_seldom_where_events_are_proven(cost_s: float, watched: bool, proven: int, pause_s: float) -> None:
+    """They take the same small share of a processor, however large the history is."""
+    assert pause_s == pytest.approx(rescan_pause(cost_s, every_s=60.0, watched=watched, proven=proven))

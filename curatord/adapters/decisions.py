@@ -5,6 +5,10 @@ came from; a plain file that a person can read and that survives a lost database
 It is written after the database, in the same action, and read only to refill a lost one. What this version does not
 know in it is carried along. A file that cannot be read stops whatever would write it; it is never replaced.
 
+The whole file is written for each action, also where one command does thousands: an action's intent is kept until it
+stands in both places, and to hold back the file would mean to hold back thousands of intents. So reading and writing
+must be quick: it is decoded and encoded by msgspec, and by the slower standard library only where a name is not UTF-8.
+
 Shape: `{"version": 1, "skills": {LIBRARY: {PATH: {owner, owner_at, pinned, importance}}}, "rejected": {ID: {at,
 reason}}, "archive": {LIBRARY: {ENTRY: {path, at, reason, action_id, absorbed_into, fingerprint}}}}`.
 """
@@ -118,22 +122,24 @@ class DecisionsFile:
         self._change(edit)
 
     def _change(self, edit: Callable[[dict[str, Any]], None]) -> None:
-        document = self._read()
-        before = json.dumps(document, sort_keys=True)
+        document, data = self._read_with_bytes()
         try:
             edit(document)
         except (TypeError, AttributeError, KeyError) as error:
             raise self._damaged(f"it has another shape: {error}") from error
-        if json.dumps(document, sort_keys=True) == before and self.path.exists():
-            return
-        text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        self.disk.put(self.path, text.encode("utf-8", "surrogateescape"))
+        new = _encoded(document)
+        if new != data:
+            self.disk.put(self.path, new)
 
     def _read(self) -> dict[str, Any]:
+        return self._read_with_bytes()[0]
+
+    def _read_with_bytes(self) -> tuple[dict[str, Any], bytes | None]:
         try:
-            document = json.loads(self.path.read_bytes().decode("utf-8", "surrogateescape"))
+            data = self.path.read_bytes()
+            document = _decoded(data)
         except FileNotFoundError:
-            return {"version": 1}
+            return {"version": 1}, None
         except OSError as error:
             raise StateError(
                 f"{self.path} cannot be read: {error}", hint="look at its permissions; nothing was changed"
@@ -142,13 +148,30 @@ class DecisionsFile:
             raise self._damaged(str(error)) from error
         if not isinstance(document, dict):
             raise self._damaged("it holds no object")
-        return document
+        return document, data
 
     def _damaged(self, why: str) -> StateCorruptError:
         return StateCorruptError(
             f"{self.path} cannot be read: {why}",
             hint="mend it, or move it away to go on with what the database has; it is never replaced",
         )
+
+
+def _decoded(data: bytes) -> Any:
+    """Return what JSON *data* says; bytes that are no UTF-8, which names of files may hold, become lone surrogates."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # the standard library takes more, and says better what is wrong
+        return json.loads(data.decode("utf-8", "surrogateescape"))
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    """Return *document* as JSON for a reader, with sorted keys; the same bytes whichever of the two made them."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
+    except (UnicodeEncodeError, TypeError):  # a lone surrogate
+        text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return text.encode("utf-8", "surrogateescape")
 
 
 def _decision_changed(before: SkillRecord | None, after: SkillRecord) -> bool:

@@ -2,7 +2,7 @@
 The folders of runs: `<state_dir>/runs/<YYYYMMDD-HHMMSS[-N]>/` with `run.json`, `REPORT.md`, `plan.json`.
 
 A run's folder is made before its work starts, with `run.json` saying `running`, so that a killed run leaves its trace
-(bugs B045); `interrupted` finds such a folder at the next start and tells the truth in it. Every file is written beside
+(bugs B045); the next start finds it and tells the truth in it (`passes.run.Curation`). Every file is written beside
 its place and renamed, since a reader may come at any moment.
 """
 
@@ -16,17 +16,24 @@ import shutil
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from curatord.core.values import RunId
 from curatord.errors import InputError, StateError
 
-__all__ = ["RunFolders"]
+__all__ = ["Pruned", "RunFolders"]
 
 _ID = re.compile(r"\d{8}-\d{6}(-\d+)?")
 _OUTCOME = re.compile(rb'^  "outcome": "(\w+)",$', re.MULTILINE)
 HEAD_BYTES = 1024
 JSON_NAME, REPORT_NAME, PLAN_NAME = "run.json", "REPORT.md", "plan.json"
+
+
+class Pruned(NamedTuple):
+    """What retention did: ids of the folders that are gone, and words for each that could not be removed."""
+
+    removed: list[RunId]
+    problems: list[str]
 
 
 class RunFolders:
@@ -128,16 +135,32 @@ class RunFolders:
         with contextlib.suppress(OSError):
             shutil.rmtree(self.path(run_id))
 
-    def prune(self, keep: int, *, spare: Iterable[RunId] = ()) -> list[RunId]:
-        """Remove the oldest folders beyond *keep*, but none in *spare*, and return their ids."""
-        spared = set(spare)
-        surplus = self.ids()[: -keep or None] if keep > 0 else []
-        removed = []
-        for run_id in surplus:
-            if run_id not in spared:
-                shutil.rmtree(self.path(run_id))
-                removed.append(run_id)
-        return removed
+    def prune(self, keep: int, *, spare: Iterable[RunId] = (), apart: Iterable[RunId] = ()) -> Pruned:
+        """
+        Remove the oldest folders beyond *keep*, but none in *spare*.
+
+        *apart* are counted by themselves, *keep* of them too: looking often at what would happen (dry runs) must not
+        push out the reports of what did. A folder that cannot be removed is told of and tried again the next time.
+        """
+        if keep <= 0:
+            return Pruned([], [])
+        spared, others = set(spare), set(apart)
+        ids = self.ids()
+        surplus = {
+            *[run_id for run_id in ids if run_id not in others][:-keep],
+            *[run_id for run_id in ids if run_id in others][:-keep],
+        }
+        removed, problems = [], []
+        for run_id in ids:
+            if run_id in surplus and run_id not in spared:
+                try:
+                    shutil.rmtree(self.path(run_id))
+                except OSError as error:
+                    why = error.strerror or error
+                    problems.append(f"the folder of run {run_id} cannot be removed: {error.filename}: {why}")
+                else:
+                    removed.append(run_id)
+        return Pruned(removed, problems)
 
     def _replace(self, path: Path, text: str) -> None:
         temporary = path.with_name(f".{path.name}.tmp")

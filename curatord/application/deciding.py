@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from curatord.application.working import recover
 from curatord.core.curation import Proposal
@@ -25,7 +25,7 @@ from curatord.core.skill_choice import choose_skill
 from curatord.core.small_facts import PAUSED_SINCE
 from curatord.core.values import Importance, SkillKey, State
 from curatord.core.words import iso
-from curatord.errors import UsageError
+from curatord.errors import BusyError, CuratorError, StateError, UsageError
 from curatord.ports.decisions import Rejection
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ __all__ = [
 ]
 
 Changes = dict[str, Any]
+Item = TypeVar("Item")
+
+_STOPPED = "it was stopped before this"
 
 _VERBS = {
     "archive": "archived",
@@ -77,17 +80,25 @@ def diff(parts: Parts, said: str) -> dict[str, Any]:
 
 def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
     """Apply proposals (None: all that wait) through the same gate as everything else."""
-    applier, now = parts.applier, parts.clock.now()
-    chosen = list(parts.store.proposals("pending")) if said is None else [_chosen(parts, one) for one in said]
+    applier, now, stop = parts.applier, parts.clock.now(), parts.surroundings.stop
+    chosen = list(parts.store.proposals("pending")) if said is None else _all_chosen(parts, said)
     changes = _no_changes()
-    for proposal in chosen:
-        outcomes = applier.approve(proposal, now=now)
+
+    def approve_one(proposal: Proposal) -> None:
+        outcomes = applier.approve(proposal, now=now, stop=stop)
         _add_outcomes(changes, outcomes)
-        if outcomes and all(isinstance(outcome, Applied) for outcome in outcomes):
+        _add_left(changes, [action for action in proposal.actions[len(outcomes) :] if stop()])
+        if (
+            outcomes
+            and all(isinstance(outcome, Applied) for outcome in outcomes)
+            and len(outcomes) == len(proposal.actions)
+        ):
             parts.store.decide(proposal.id, "approved", now=now)
         elif any(isinstance(outcome, Applied) for outcome in outcomes):
             # A part of it is done: asking for the whole again would be asking for something else.
             parts.store.decide(proposal.id, "approved", now=now, reason="in part; see what was skipped")
+
+    _each(changes, chosen, approve_one, shown=lambda proposal: proposal.summary, stop=stop)
     if not chosen:
         changes["hint"] = "nothing waits for a decision"
     return changes
@@ -97,8 +108,8 @@ def reject(parts: Parts, said: Sequence[str], *, reason: str | None) -> Changes:
     """Refuse proposals; they are not asked again until their content changes."""
     applier, now = parts.applier, parts.clock.now()
     changes = _no_changes()
-    for one in said:
-        proposal = _chosen(parts, one)
+
+    def reject_one(proposal: Proposal) -> None:
         applier.reject(proposal, now=now, reason=reason or "")
         with applier.mutator.hold(None):
             # A no to many at once is a no to each, so that the next run does not ask for them one by one.
@@ -107,6 +118,9 @@ def reject(parts: Parts, said: Sequence[str], *, reason: str | None) -> Changes:
                 parts.decisions.reject(rejection)
                 parts.store.reject_id(rejection)
         changes["done"].append({"skill": proposal.summary, "what": "rejected", "action": None})
+
+    shown: Callable[[Proposal], str] = lambda proposal: proposal.summary  # noqa: E731 - said twice else
+    _each(changes, _all_chosen(parts, said), reject_one, shown=shown, stop=parts.surroundings.stop)
     return changes
 
 
@@ -214,7 +228,7 @@ def adopt(parts: Parts, said: Sequence[str], *, everything: bool, agent_made: bo
                 changes["done"].append(row)
         else:
             actions.append(Adopt(key=key, reason="adopted by its user", by="user", expected=skill.fingerprint))
-    _add_outcomes(changes, parts.applier.apply_all(actions, now=parts.clock.now(), stop=parts.surroundings.stop))
+    _apply_all(parts, changes, actions)
     if not keys and agent_made and not parts.ingest_reader.sessions():
         changes["hint"] = "no session was read yet, so nobody was seen to make a skill: curatord scan"
     elif not keys:
@@ -254,20 +268,25 @@ def archive(parts: Parts, said: Sequence[str]) -> Changes:
 
 def restore(parts: Parts, said: Sequence[str], *, anyway: bool) -> Changes:
     """Bring archived skills back to where they stood; their idle clock starts again."""
+    from curatord.passes.undo import choose_archived
     from curatord.passes.undo import restore as bring_back
 
     look = _look_and_remember(parts)
     changes = _no_changes()
-    outcomes = []
+    labels: list[str] = []  # all are found before the first is brought back
     for one in said:
         try:
-            outcomes.append(bring_back(parts.applier, one, now=parts.clock.now(), anyway=anyway))
+            labels.append(choose_archived(parts.applier, one).label)
         except UsageError:
             live = [key for key in look.live if one in (str(key), key.rel, key.name)]
             if not live:
                 raise
             changes["unchanged"].append({"skill": str(live[0]), "reason": "it is in the library"})
-    _add_outcomes(changes, outcomes)
+
+    def restore_one(label: str) -> None:
+        _add_outcomes(changes, [bring_back(parts.applier, label, now=parts.clock.now(), anyway=anyway)])
+
+    _each(changes, list(dict.fromkeys(labels)), restore_one, shown=lambda label: label, stop=parts.surroundings.stop)
     return changes
 
 
@@ -292,8 +311,61 @@ def _order(parts: Parts, said: Sequence[str], order: Any) -> Changes:
             changes["unchanged"].append({"skill": str(key), "reason": given})
         else:
             actions.append(given)
-    _add_outcomes(changes, parts.applier.apply_all(actions, now=parts.clock.now(), stop=parts.surroundings.stop))
+    _apply_all(parts, changes, actions)
     return changes
+
+
+def _apply_all(parts: Parts, changes: Changes, actions: Sequence[Action]) -> None:
+    outcomes = parts.applier.apply_all(actions, now=parts.clock.now(), stop=parts.surroundings.stop)
+    _add_outcomes(changes, outcomes)
+    _add_left(changes, actions[len(outcomes) :])
+
+
+def _add_left(changes: Changes, actions: Iterable[Action]) -> None:
+    """Name what a stop left undone, so that nobody takes it for done."""
+    for action in actions:
+        skill = ", ".join(str(key) for key in targets(action)[:5])
+        changes["skipped"].append({"skill": skill, "reason": _STOPPED, "code": "stopped"})
+
+
+def _each(
+    changes: Changes,
+    items: Sequence[Item],
+    do: Callable[[Item], None],
+    *,
+    shown: Callable[[Item], str],
+    stop: Callable[[], bool],
+) -> None:
+    """
+    Do every item, and lose nothing of what was done: an error of one becomes its row, the others go on.
+
+    Raises:
+        CuratorError: The first, where nothing at all came of the command.
+    """
+    errors: list[tuple[Item, CuratorError]] = []
+    for place, item in enumerate(items):
+        if stop():
+            changes["skipped"] += [{"skill": shown(i), "reason": _STOPPED, "code": "stopped"} for i in items[place:]]
+            break
+        try:
+            do(item)
+        except CuratorError as error:
+            errors.append((item, error))
+            if isinstance(error, StateError):
+                left = items[place + 1 :]
+                reason = "not tried, since our own state cannot be used"
+                changes["skipped"] += [{"skill": shown(i), "reason": reason, "code": "state"} for i in left]
+                break
+    if errors and not (changes["done"] or changes["unchanged"] or changes["failed"]):
+        others = [row for row in changes["skipped"] if row.get("code") not in ("stopped", "state")]
+        if not others:
+            raise errors[0][1]
+    for item, met in errors:
+        if isinstance(met, StateError):
+            changes["failed"].append({"skill": shown(item), "error": str(met)})
+        else:
+            code = "busy" if isinstance(met, BusyError) else "usage"
+            changes["skipped"].append({"skill": shown(item), "reason": str(met), "code": code})
 
 
 def _switch(parts: Parts, *, to_paused: bool) -> Changes:
@@ -343,6 +415,12 @@ def _chosen(parts: Parts, said: str) -> Proposal:
     if proposal is None:
         raise UsageError(f"there is no proposal {said!r}", hint="curatord pending lists those that wait")
     return proposal
+
+
+def _all_chosen(parts: Parts, said: Sequence[str]) -> list[Proposal]:
+    """Return the proposals that are meant, each once; an id that is none stops the command before anything is done."""
+    chosen = {proposal.id: proposal for proposal in [_chosen(parts, one) for one in said]}
+    return list(chosen.values())
 
 
 def _proposal_row(proposal: Proposal) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def skill_rows(parts: Parts, *, problems: bool, library: str | None) -> list[dic
     waits = _waiting(parts, look)
     keys = [key for key in sorted(look.facts) if library in (None, key.library)]
     rows = [_skill_row(look, key, waits) for key in keys if look.facts[key].record.missing_since is None]
+    rows += [row for row in _further_archived(parts, look) if library in (None, row["library"])]
     return [row for row in rows if row["problems"]] if problems else rows
 
 
@@ -191,9 +192,64 @@ def _skill_row(look: Look, key: SkillKey, waits: Mapping[SkillKey, str]) -> dict
             "condition": waits.get(key, verdict.next.condition),
         },
         "would": verdict.would_be,
+        "archived_as": _archived_as(look, key),
         **_content(skill),
         "problems": _problems(skill),
     }
+
+
+def _archived_as(look: Look, key: SkillKey) -> str | None:
+    """Return what `restore` takes for this archived package and no other; None for one that is live."""
+    record, library = look.facts[key].record, look.libraries.get(key.library)
+    if record.state is not State.ARCHIVED or record.archive_path is None or library is None:
+        return None
+    entry = _below(record.archive_path, library.snapshot.archive)
+    return None if entry is None else f"{key.library}/{entry}/"
+
+
+def _below(path: str, folder: str | None) -> str | None:
+    return path[len(folder) + 1 :] if folder and path.startswith(f"{folder}/") else None
+
+
+def _further_archived(parts: Parts, look: Look) -> list[dict[str, Any]]:
+    """
+    Return rows of archived packages that no row of a skill speaks of: older ones of a name that was archived again, or
+    whose name a live skill has now. There is little to say of them but where they are.
+    """
+    spoken_of = {facts.record.archive_path for facts in look.facts.values() if facts.record.state is State.ARCHIVED}
+    rows = []
+    for name, library in sorted(look.libraries.items()):
+        items = {str(item.path): item for item in parts.store.archive(name)}
+        for package in sorted(library.snapshot.archived, key=lambda package: package.path):
+            entry = _below(package.path, library.snapshot.archive)
+            if package.path in spoken_of or entry is None:
+                continue
+            item = items.get(entry)
+            at = item.at if item is not None else package.archived_at
+            rows.append(
+                {
+                    "library": name,
+                    "name": package.name,
+                    "path": item.key.rel if item is not None else package.name,
+                    "state": State.ARCHIVED.value,
+                    "managed": False,
+                    "why": "it is in the archive",
+                    "pinned": False,
+                    "importance": "normal",
+                    "created_at": iso(at),
+                    "first_seen_at": iso(at),
+                    "last_activity_at": None,
+                    **dict.fromkeys(("use", "view", "patch", "sessions"), 0),
+                    "hosts": [],
+                    **dict.fromkeys(("idle_days", "observed_since", "stopped_days")),
+                    "next": {"state": None, "at": None, "condition": None},
+                    "would": State.ARCHIVED.value,
+                    "archived_as": f"{name}/{entry}/",
+                    **_content(None),
+                    "problems": [],
+                }
+            )
+    return rows
 
 
 def _content(skill: Skill | None) -> Mapping[str, Any]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.instance import running_daemon, silence_of
 from curatord.application.gating import gate_facts
 from curatord.core.gates import Closed, due
-from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT
+from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT, library_facts
 from curatord.core.units import format_duration
-from curatord.core.values import EventKind, LibraryName
+from curatord.core.values import EventKind, LibraryName, RelPath, SkillKey
 from curatord.core.words import iso
 from curatord.errors import InputError
 
 if TYPE_CHECKING:
     from curatord.adapters.store.overview import LastRun, Spoken
-    from curatord.core.values import SkillKey
-    from curatord.passes.testimony import LibraryResolver
+    from curatord.core.resolve import HostResolvers
     from curatord.wiring import Parts
 
 __all__ = ["status"]
@@ -33,6 +33,7 @@ def status(parts: Parts) -> dict[str, Any]:
     waiting = list(answer.reasons) if isinstance(answer, Closed) else []
     daemon = running_daemon(parts.state_dir)
     most, least = _ranking(parts)
+    libraries = _libraries(parts)
     return {
         "enabled": True,
         "paused": store.meta(PAUSED_SINCE) is not None,
@@ -64,15 +65,38 @@ def status(parts: Parts) -> dict[str, Any]:
         "stale_after": format_duration(config.lifecycle.stale_after),
         "archive_after": format_duration(config.lifecycle.archive_after),
         "mode": config.mode.value,
-        "counts": overview.skills(),
+        "counts": _counts(parts, libraries),
         "pending": overview.pending(),
         "sources": _sources(parts, daemon.get("scanned_at")),
+        "libraries": [
+            {"name": name, "path": path, "problems": facts.get("problems", [])} for name, path, facts in libraries
+        ],
         "llm": _llm(parts, now),
         "most_used": most,
         "least_used": least,
         "state_dir": str(parts.state_dir),
         "rebuilt_from": store.meta("state.rebuilt"),
     }
+
+
+def _libraries(parts: Parts) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return name, path and what the newest look found of each configured library."""
+    return [
+        (settings.name, settings.path, json.loads(parts.store.meta(library_facts(settings.name)) or "{}"))
+        for settings in parts.config.libraries
+    ]
+
+
+def _counts(parts: Parts, libraries: list[tuple[str, str, dict[str, Any]]]) -> dict[str, int]:
+    """Return the numbers of remembered skills; those that only their host has pinned are pinned too."""
+    by_host = [
+        SkillKey(library=LibraryName(name), rel=RelPath(rel))
+        for name, _, facts in libraries
+        for rel in facts.get("host_pinned", ())
+    ]
+    counts = parts.overview.skills()
+    counts["pinned"] += parts.overview.unpinned_of(by_host)
+    return counts
 
 
 def _llm(parts: Parts, now: datetime) -> dict[str, Any]:
@@ -179,6 +203,6 @@ def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return most, least
 
 
-def _named(resolve: LibraryResolver, said: Spoken) -> LibraryName | None:
+def _named(resolve: HostResolvers, said: Spoken) -> LibraryName | None:
     name = resolve(host=said.host, skill=said.skill, path=said.path, cwd=said.cwd)
     return None if name is None else LibraryName(name)

@@ -92,7 +92,11 @@ class Service:
 
     def watch_roots(self) -> Sequence[Path]:
         """Return the folders and files whose changes matter: the transcripts, where they are in this round."""
-        return [Path(placed.path) for placed in self._parts.placed_sources]
+        paths: list[str] = []
+        for source in self._parts.opened_sources:
+            narrowed: Callable[[], Sequence[str]] | None = getattr(source, "watch_paths", None)
+            paths += [source.path] if narrowed is None else narrowed()
+        return [Path(path) for path in paths]
 
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie."""
@@ -104,6 +108,7 @@ class Service:
 
     def rescan(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> Sequence[str]:
         """Scan all sources and return the paths, links followed, that had changed since they were last read."""
+        self._parts.renew_database()
         try:
             report = self._parts.scan(stop, lambda _done, _total: alive(), lazily=True)
         except BusyError:
@@ -139,7 +144,8 @@ class Service:
         """Ask the gates, do a run where they are open, and return its summary."""
         order = RunOrder(trigger=Trigger.SCHEDULE, respect_gates=True)
         try:
-            record = self._parts.curation.run(order, stop=stop, alive=alive)
+            with self._parts.own_errors():
+                record = self._parts.curation.run(order, stop=stop, alive=alive)
         except BusyError:
             return None  # somebody runs one by hand; the next tick asks again
         return summary_of(record) if record.run_id else None

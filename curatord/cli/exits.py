@@ -6,7 +6,7 @@ from typing import Any
 
 from curatord.errors import CuratorError
 
-__all__ = ["OK", "SKIPPED", "of_changes", "of_error", "of_run", "of_status"]
+__all__ = ["OK", "SKIPPED", "of_changes", "of_error", "of_run", "of_scan", "of_status"]
 
 OK = 0
 SKIPPED = 3
@@ -31,6 +31,11 @@ def of_error(error: CuratorError) -> int:
 def of_run(record: Any) -> int:
     """Return the code of a run by the `outcome` of its run.json; an outcome nobody knows is no success."""
     return _OF_OUTCOME.get(record["outcome"], SKIPPED)
+
+
+def of_scan(scan: Any) -> int:
+    """Return the code of a scan: 0 where all that is there was read; a place that does not exist yet is no fault."""
+    return SKIPPED if any(note["kind"] in ("failed", "problem") for note in scan.get("notes", ())) else OK
 
 
 def of_changes(changes: Any) -> int:

@@ -47,6 +47,9 @@ def main(
     except SystemExit as asked:  # argparse, after --help and --version
         code = int(asked.code or 0)
     out.flush()
+    if out.lost is not None:
+        out.note("curatord: the answer could not be written: ", out.lost.strerror or str(out.lost))
+        return code or 1
     return code
 
 

@@ -88,6 +88,7 @@ class Output:
         self._out = out
         self._err = err
         self._gone = False
+        self.lost: OSError | None = None  # why what was printed did not arrive
         plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
         self.terminal = _is_terminal(out) and environ.get("TERM") != "dumb"
         self.error_terminal = _is_terminal(err) and environ.get("TERM") != "dumb"
@@ -152,8 +153,8 @@ class Output:
         if not self._gone:
             try:
                 console.print(table)
-            except BrokenPipeError:
-                self._leave()
+            except OSError as error:
+                self._leave(error)
 
     def _styled(self, cell: Cell, *, colour: bool) -> str:
         if isinstance(cell, str):
@@ -167,19 +168,21 @@ class Output:
             return
         try:
             self._out.write(text)
-        except BrokenPipeError:
-            self._leave()
+        except OSError as error:
+            self._leave(error)
 
     def flush(self) -> None:
-        """Bring what was printed to its reader; a reader that is gone is no error."""
+        """Bring what was printed to its reader; a reader that is gone is no error, a full disk is one (`lost`)."""
         try:
             self._out.flush()
-        except BrokenPipeError:
-            self._leave()
+        except OSError as error:
+            self._leave(error)
 
-    def _leave(self) -> None:
-        """Stop printing, and keep the interpreter from complaining of the broken pipe at its end."""
+    def _leave(self, error: OSError) -> None:
+        """Stop printing, and keep the interpreter from complaining of it at its end."""
         self._gone = True
+        if not isinstance(error, BrokenPipeError):
+            self.lost = error
         try:
             descriptor = self._out.fileno()
         except (OSError, ValueError):

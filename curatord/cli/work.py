@@ -17,7 +17,7 @@ def scan(context: Context) -> int:
     with context.stopping.listening(), context.app(loaded=loaded, bar="scanning") as app:
         value = app.scan()
     context.answer(value, show_scan)
-    return _stopped(context) or exits.OK
+    return _stopped(context) or exits.of_scan(value)
 
 
 def run(context: Context) -> int:

@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from curatord.core.journal import JournalEntry
     from curatord.core.plan import Action
 
-__all__ = ["ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of", "proposal_id"]
+__all__ = ["ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of"]
 
 ProposalStatus = Literal["pending", "approved", "rejected", "superseded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One run as `curatord runs` lists it; a live one has no end and the outcome `running`."""
+    """
+    One run as `curatord runs` lists it; a live one has no end and the outcome `running`.
+
+    *whole*: it was about all libraries. One of a single library says nothing of when the others were last looked after.
+    """
 
     run_id: RunId
     trigger: Trigger
@@ -36,6 +40,7 @@ class RunRow:
     finished_at: datetime | None = None
     duration_s: float | None = None
     summary: str = ""
+    whole: bool = True
 
     def __post_init__(self) -> None:
         require_aware("started_at", self.started_at)
@@ -85,14 +90,6 @@ class Proposal:
     def __post_init__(self) -> None:
         require_aware("created_at", self.created_at)
         require_aware("decided_at", self.decided_at)
-
-
-def proposal_id(library: LibraryName, kind: str, targets: Iterable[SkillKey], content: str) -> str:
-    """Return the id, 12 hex digits, of a proposal by what it would do; the order of *targets* does not matter."""
-    import hashlib
-
-    told = "\0".join((library, kind, *sorted(map(str, targets)), content))
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def content_of(actions: Iterable[Action]) -> str:

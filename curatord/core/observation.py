@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.library import ArchivedPackage, LibrarySnapshot, Skill
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import RelPath, SkillKey, State
@@ -52,6 +52,8 @@ class Observation:
     What a look at one library leads to.
 
     Attributes:
+        before: What was known of the library when the look began; what has changed since was changed by an action,
+            which knows better (`unless_overtaken`).
         records: All records of the library as they are now, the changed ones included.
         put: Records that are new, or differ in what a scan may say.
         shifts: States that changed by other hands.
@@ -61,11 +63,37 @@ class Observation:
     """
 
     records: Mapping[SkillKey, SkillRecord]
+    before: Mapping[SkillKey, SkillRecord] = field(default_factory=dict)
     put: tuple[SkillRecord, ...] = ()
     shifts: tuple[Shift, ...] = ()
     moved: tuple[SkillRecord, ...] = ()
     gone: tuple[SkillKey, ...] = ()
     met: int = 0
+
+    def unless_overtaken(self, stored: Mapping[SkillKey, SkillRecord]) -> Observation:
+        """
+        Return what still holds of this look, where *stored* is what is known of the library now.
+
+        A look takes its time, and an action may be done meanwhile: what the look concludes from a record that is
+        another one by now would tell a false story and take the action's word back. The next look sees both.
+        """
+        overtaken = {key for key in {*self.before, *stored} if self.before.get(key) != stored.get(key)}
+        # A skill that moved is two records; both must be as they were.
+        left = {key for key in self.gone if key in overtaken}
+        moved = {record.key for record in self.moved}
+        if left or moved & overtaken:
+            overtaken |= moved | set(self.gone)
+        if not overtaken:
+            return self
+        kept = {key: record for key, record in self.records.items() if key not in overtaken}
+        return replace(
+            self,
+            records=dict(sorted({**kept, **{k: stored[k] for k in overtaken if k in stored}}.items())),
+            put=tuple(record for record in self.put if record.key not in overtaken),
+            shifts=tuple(shift for shift in self.shifts if shift.after.key not in overtaken),
+            moved=tuple(record for record in self.moved if record.key not in overtaken),
+            gone=tuple(key for key in self.gone if key not in overtaken),
+        )
 
 
 def observe(
@@ -135,6 +163,7 @@ def observe(
     put = tuple(record for key, record in ordered if (old := known.get(key)) is not record and old != record)
     return Observation(
         records=dict(ordered),
+        before=known,
         put=put,
         shifts=tuple(shifts),
         moved=tuple(after[key] for key in moved),

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from curatord.core.values import LibraryName, SkillKey
 
-__all__ = ["Content", "proposal_id", "proposal_slot"]
+__all__ = ["Content", "proposal_id"]
 
 Content = str | int | bool | None | Sequence["Content"] | Mapping[str, "Content"]
 """What a change would make: fingerprints, texts or their hashes; plain JSON without floats."""
@@ -34,15 +34,6 @@ def proposal_id(library: LibraryName, kind: str, targets: Iterable[SkillKey], co
         content: What it would make. For an archiving the fingerprint of each target.
     """
     return _hash([library, kind, sorted({str(target) for target in targets}), content])
-
-
-def proposal_slot(library: LibraryName, kind: str, targets: Iterable[SkillKey] = ()) -> str:
-    """
-    Return what a proposal replaces: a newer one of the same slot with another id takes the old one's place.
-
-    For the held archivings of a library leave *targets* out: whoever is due today, there is one such proposal.
-    """
-    return _hash([library, kind, sorted({str(target) for target in targets})])
 
 
 def _hash(value: Content) -> str:

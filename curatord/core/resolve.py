@@ -319,6 +319,7 @@ class HostResolvers:
     Args:
         libraries: All libraries there are.
         only: By host, the names of the libraries that its sources name; hosts that are not in it use the default.
+        places: By host, the path of its (first) source.
         home: The user's home.
     """
 
@@ -327,10 +328,12 @@ class HostResolvers:
         libraries: Iterable[KnownLibrary],
         *,
         only: Mapping[str, Iterable[str]] | None = None,
+        places: Mapping[str, str] | None = None,
         home: str | None = None,
     ) -> None:
         self._libraries = tuple(libraries)
         self._only = dict(only or {})
+        self._places = dict(places or {})
         self._home = home
         self._by_host: dict[str, Resolver] = {}
 
@@ -338,7 +341,13 @@ class HostResolvers:
         """Return the resolver of *host*."""
         resolver = self._by_host.get(host)
         if resolver is None:
-            resolver = Resolver(self._libraries, host=host, only=self._only.get(host), home=self._home)
+            resolver = Resolver(
+                self._libraries,
+                host=host,
+                source_path=self._places.get(host),
+                only=self._only.get(host),
+                home=self._home,
+            )
             self._by_host[host] = resolver
         return resolver
 

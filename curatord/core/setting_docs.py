@@ -90,7 +90,7 @@ SETTING_DOCS: dict[str, str] = {
     "llm.budget.wall_per_run": "time spent on requests",
     "daemon": "how change is noticed",
     "daemon.watch": "auto | events | poll",
-    "daemon.rescan_every": "events only make this come sooner",
+    "daemon.rescan_every": "how often all is listed; up to 30m where events arrive",
     "reports": "what is kept of past runs",
     "reports.keep": "folders of runs",
 }

@@ -115,9 +115,16 @@ class Applier:
 
     # -- applying
 
-    def apply(self, action: Action, *, now: datetime, run_id: RunId | None = None) -> Outcome:
+    def apply(
+        self,
+        action: Action,
+        *,
+        now: datetime,
+        run_id: RunId | None = None,
+        unless: Callable[[], str | None] = lambda: None,
+    ) -> Outcome:
         """
-        Carry out one action, or say why not.
+        Carry out one action, or say why not. *unless* is asked under the locks; what it returns speaks against it.
 
         Raises:
             BusyError: A lock is held by somebody else.
@@ -127,16 +134,24 @@ class Applier:
         site = self._site(targets(action)[0].library)
         waits = self.recover(now=now).waits()
         try:
-            return self._apply(action, site, waits, now, run_id)
+            return self._apply(action, site, waits, now, run_id, unless)
         except OSError as error:  # the library itself is away, or may not be entered
             return Failed(action=action, error=_words(error))
         except LinkError as error:
             return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
 
     def _apply(
-        self, action: Action, site: Site, waits: Mapping[SkillKey, str], now: datetime, run_id: RunId | None
+        self,
+        action: Action,
+        site: Site,
+        waits: Mapping[SkillKey, str],
+        now: datetime,
+        run_id: RunId | None,
+        unless: Callable[[], str | None],
     ) -> Outcome:
         with self.mutator.hold(site):
+            if (against := unless()) is not None:
+                return Skipped(action=action, code="conflict", reason=against, keys=targets(action))
             blocked = self._blocked(targets(action), waits)
             if blocked is not None:
                 return Skipped(action=action, code="conflict", reason=blocked[1], keys=(blocked[0],))
@@ -165,28 +180,64 @@ class Applier:
         for action in actions:
             if stop():
                 break
-            try:
-                outcomes.append(self.apply(action, now=now, run_id=run_id))
-            except BusyError as error:
-                outcomes.append(Skipped(action=action, code="busy", reason=str(error), keys=targets(action)))
-            except UsageError as error:
-                outcomes.append(Skipped(action=action, code="gone", reason=str(error), keys=targets(action)))
+            outcomes.append(self._try(action, now, run_id, lambda: None))
         return tuple(outcomes)
 
-    def approve(self, proposal: Proposal, *, now: datetime, run_id: RunId | None = None) -> tuple[Outcome, ...]:
+    def _try(self, action: Action, now: datetime, run_id: RunId | None, unless: Callable[[], str | None]) -> Outcome:
+        try:
+            return self.apply(action, now=now, run_id=run_id, unless=unless)
+        except BusyError as error:
+            return Skipped(action=action, code="busy", reason=str(error), keys=targets(action))
+        except UsageError as error:
+            return Skipped(action=action, code="gone", reason=str(error), keys=targets(action))
+
+    def approve(
+        self,
+        proposal: Proposal,
+        *,
+        now: datetime,
+        run_id: RunId | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> tuple[Outcome, ...]:
         """
         Apply a proposal, whole: where anything speaks against any part of it, none of it is applied.
+
+        Whether it still waits is asked again under the locks, before each action. *stop* is asked between two actions.
 
         Raises:
             UsageError: It was decided already.
         """
-        if proposal.status != "pending":
-            raise UsageError(f"proposal {proposal.id} is {proposal.status} already")
+        self._must_wait(proposal)
+        applied = False
+
+        def unless() -> str | None:
+            # The first action that is recorded marks it approved; until then it must wait, from then on be that.
+            now_is = self._status(proposal)
+            expected = "approved" if applied else "pending"
+            return None if now_is == expected else f"proposal {proposal.id} is {now_is} already"
+
         actions = [_under(action, proposal.id) for action in proposal.actions]
         against: list[Outcome] = [outcome for action in actions if (outcome := self.would_skip(action)) is not None]
         if against:
             return tuple(against)
-        return self.apply_all(actions, now=now, run_id=run_id)
+        outcomes: list[Outcome] = []
+        for action in actions:
+            if stop():
+                break
+            tried = self._try(action, now, run_id, unless)
+            applied = applied or isinstance(tried, Applied)
+            outcomes.append(tried)
+        return tuple(outcomes)
+
+    def _status(self, proposal: Proposal) -> str:
+        """Return what the proposal is now; one that the store does not know is what it says itself."""
+        stored = self.store.proposal(proposal.id)
+        return proposal.status if stored is None or stored.id != proposal.id else stored.status
+
+    def _must_wait(self, proposal: Proposal) -> None:
+        status = self._status(proposal) if proposal.status == "pending" else proposal.status
+        if status != "pending":
+            raise UsageError(f"proposal {proposal.id} is {status} already")
 
     def reject(self, proposal: Proposal, *, now: datetime, reason: str = "") -> None:
         """
@@ -195,9 +246,8 @@ class Applier:
         Raises:
             UsageError: It was decided already.
         """
-        if proposal.status != "pending":
-            raise UsageError(f"proposal {proposal.id} is {proposal.status} already")
         with self.mutator.hold(None):
+            self._must_wait(proposal)
             self.decisions.reject(Rejection(id=proposal.id, at=now, reason=reason))
             self.store.decide(proposal.id, "rejected", now=now, reason=reason)
 

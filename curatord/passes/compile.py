@@ -180,6 +180,9 @@ class _Work:
                 pinned = isinstance(action, Pin)
                 self.summary = f"{action.key.name}: {'pinned' if pinned else 'no longer pinned'}"
                 self._change(action.key, pinned=pinned)
+                # Read in any case: where it cannot be, all skills count as protected, and a pin that only we know of
+                # is none for the host.
+                self._host_record(action.key)
                 if not self._standing(action.key).protected:
                     self._usage(action.key, {"pinned": pinned}, make=pinned)
             case SetImportance():
@@ -292,12 +295,21 @@ class _Work:
 
     def _host_pinned(self, key: SkillKey) -> None:
         """Refuse what the host pinned a moment ago: its file is read under its lock, so this is the last word."""
-        if self.site.home is None:
-            return
-        image = self.disk.image(Place(root=self.site.root, path=RelPath(".usage.json")))
-        record = usage_record(None if image is None else image[0], key.name)
+        record = self._host_record(key)
         if record is not None and record.get("pinned"):
             raise NotNowError(f"{key} is pinned by its host", code="pinned", key=key)
+
+    def _host_record(self, key: SkillKey) -> dict[str, Any] | None:
+        """
+        Return what the host's file says of *key*, None where it says nothing or the library has no such host.
+
+        Raises:
+            OwnershipError: The file cannot be read.
+        """
+        if self.site.home is None:
+            return None
+        image = self.disk.image(Place(root=self.site.root, path=RelPath(".usage.json")))
+        return usage_record(None if image is None else image[0], key.name)
 
     # -- archive
 

@@ -32,7 +32,7 @@ from typing import Any
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.ids import Guard, anchors_of, content_key, probes_of
-from curatord.core.watermark import Facts, Restart, resume
+from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
 from curatord.ports.ingest_store import Details, IngestWriter, Known, Reading
@@ -173,7 +173,8 @@ def ingest_paths(
     """
     began = clock.monotonic()
     work = _Ingest([source], store, now=clock.now(), quiet=quiet, progress=None, stop=stop)
-    work.take_paths(paths)
+    with _fewer_collections():
+        work.take_paths(paths)
     work.report.elapsed_s = clock.monotonic() - began
     return work.report
 
@@ -186,6 +187,7 @@ class _Job:
     item: Item
     file_id: int | None
     details: Details | None = None
+    held: Watermark | None = None
     start: Start = field(default_factory=Start)
     restarted: str | None = None
     guarded: frozenset[int] = frozenset()
@@ -288,7 +290,7 @@ class _Ingest:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self._note("problem", path, f"cannot be looked at: {error.strerror}")
+                self._note("problem", _printable(path), f"cannot be looked at: {error.strerror}")
                 continue
             if item is None:
                 continue
@@ -514,12 +516,15 @@ class _Ingest:
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
             if offset:
-                guard, before = Guard(*self._store.keys(kin, kin=True)), Guard(*self._store.keys(own, kin=False))
+                ours = self._store.keys(own, kin=False)
+                again = ours if details is not None and details.restarted else []
+                guard, before = Guard(*self._store.keys(kin, kin=True), *again), Guard(*ours)
             else:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
         job.details = details
         job.file_id = details.file_id if details is not None else None
+        job.held = details.watermark if details is not None else None
         job.start = self._start(item, details, offset=offset, guard=guard, before=before)
         return True
 
@@ -603,10 +608,11 @@ class _Ingest:
             others = self._store.keys(sorted(job.guarded - {job.file_id}), kin=True)
             start = job.start
             anew = start.offset == 0
+            again = anew or (job.details is not None and job.details.restarted)
             job.start = Start(
                 offset=start.offset,
                 state=start.state,
-                guard=Guard(*others, *(own if anew else [])),
+                guard=Guard(*others, *(own if again else [])),
                 before=Guard(*([] if anew else own)),
                 settled=start.settled,
                 now_ms=start.now_ms,
@@ -630,6 +636,7 @@ class _Ingest:
             source_id=self._ids[job.source],
             item=job.item,
             file_id=job.file_id,
+            held=job.held,
             slice=done,
             guarded=job.guarded,
             anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
@@ -641,6 +648,7 @@ class _Ingest:
     def _written(self, job: _Job, done: Slice, file_id: int) -> None:
         """Account for a slice that is durable, and make the job go on from it."""
         job.file_id = file_id
+        job.held = Watermark(offset=done.offset, head=done.marks.head, tail=done.marks.tail)
         job.restarted = None
         start = job.start
         job.start = Start(
@@ -698,6 +706,11 @@ class _Ingest:
     def _note(self, kind: str, path: str, text: str) -> None:
         if len(self.report.notes) < MAX_NOTES:
             self.report.notes.append(Note(kind=kind, path=path, text=text))
+
+
+def _printable(path: str) -> str:
+    """Return *path* with what is no UTF-8 in it shown as bytes, so that it can be stored and printed."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _same_inode(details: Details, item: Item) -> bool:

@@ -124,8 +124,8 @@ class Records(Protocol):
         now: datetime,
         host_pinned: Collection[SkillKey],
         problems: Sequence[str],
-    ) -> None:
-        """Put what a look found into the store."""
+    ) -> Observation:
+        """Put what a look found into the store; return it as far as nobody has changed these records meanwhile."""
         ...
 
 
@@ -212,10 +212,11 @@ class Looker:
             remember: Put what is found into the store.
             doubts: Why nothing may be aged at all, in words.
         """
+        # Before the disk: what an action does between the two shows as a record that changed, not as somebody's hand.
+        known = self.records.skills()
         looked_at = [(settings, look()) for settings, look in self.libraries]
         read = [(settings, view.snapshot) for settings, view in looked_at]
         testimony = self.testimony({snapshot.library: snapshot for _, snapshot in read})
-        known = self.records.skills()
         views = self.host_views({view.snapshot.library: view for _, view in looked_at})
         observations: dict[LibraryName, Observation] = {}
         counters: dict[SkillKey, HostCounters] = {}
@@ -224,7 +225,7 @@ class Looker:
             view = views[snapshot.library]
             observation = observations[snapshot.library] = self._observe(snapshot, known, view, testimony, judged, now)
             if remember:
-                self.records.remember(
+                observations[snapshot.library] = self.records.remember(
                     snapshot.library,
                     observation,
                     now=now,

@@ -4,12 +4,16 @@ Putting what a look found into the store, and what people decided before into th
 First sights, absences and content are plain updates. A state that changed by other hands (the host archived it, a
 person put it back) and a skill that moved are written as *observed* entries: they change our records and the plain
 file of decisions, and touch no library.
+
+Looking takes no lock, since it is slow. What it led to is written under the work lock, and only where the record it
+came from is still the one that is stored: what an action did meanwhile is not taken back and not told as another's.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 from curatord.core.cheap import dataclass, field
@@ -33,11 +37,12 @@ OBSERVED = "observed"  # kind of an entry that records what others did; there is
 
 @dataclass(slots=True)
 class SkillMemory:
-    """Fills the port `passes.look.Records`; *decisions* and *new_id* are only needed to remember."""
+    """Fills the port `passes.look.Records`; *decisions*, *new_id* and *lock* (the work lock) are needed to remember."""
 
     store: CurationStore
     decisions: Decisions | None = None
     new_id: Callable[[], ActionId] | None = None
+    lock: Callable[[], AbstractContextManager[object]] = nullcontext
     _rejected: dict[str, Rejection] | None = field(default=None)
 
     def skills(self, library: LibraryName | None = None) -> dict[SkillKey, SkillRecord]:
@@ -70,18 +75,36 @@ class SkillMemory:
         now: datetime,
         host_pinned: Collection[SkillKey],
         problems: Sequence[str],
-    ) -> None:
+    ) -> Observation:
         """
         Put what a look found into the store, and decisions about moved skills into the plain file.
 
-        *host_pinned* are the skills that their host has pinned, *problems* what is wrong with the library as a whole;
-        `status` shows both without a look of its own.
+        Args:
+            library: Whose.
+            observation: What the look led to.
+            now: When it began.
+            host_pinned: The skills that their host has pinned. `status` shows them, and the problems, without a look of
+                its own.
+            problems: What is wrong with the library as a whole, in words.
+
+        Returns:
+            What of *observation* still held when it was written; records that others changed meanwhile are theirs.
+
+        Raises:
+            BusyError: The work lock is held by somebody else.
         """
         facts = json.dumps({"host_pinned": sorted(key.rel for key in host_pinned), "problems": list(problems)})
         if self.store.meta(library_facts(library)) != facts:
             self.store.set_meta(library_facts(library), facts)
         if self.store.meta(_first_look(library)) is None:
             self.store.set_meta(_first_look(library), now.isoformat())
+        if observation.put or observation.gone or observation.shifts or observation.moved:
+            with self.lock():
+                observation = observation.unless_overtaken(self.store.skills(library))
+                self._write(library, observation, now)
+        return observation
+
+    def _write(self, library: LibraryName, observation: Observation, now: datetime) -> None:
         if observation.put:
             self.store.put_skills(observation.put)
         if observation.gone:

@@ -108,8 +108,10 @@ class Folders(Protocol):
         """Remove the folder of a run that could not even begin."""
         ...
 
-    def prune(self, keep: int, *, spare: Sequence[RunId] = ()) -> list[RunId]:
-        """Remove the oldest beyond *keep*."""
+    def prune(
+        self, keep: int, *, spare: Sequence[RunId] = (), apart: Sequence[RunId] = ()
+    ) -> tuple[list[RunId], list[str]]:
+        """Remove the oldest beyond *keep*, of those *apart* as many; return which, and what could not be removed."""
         ...
 
 
@@ -279,7 +281,12 @@ class Curation:
                 self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
             last = self.store.last_finished()
             spared = [work.record.run_id, *([last.run_id] if last is not None else [])]
-            self.store.forget_runs(self.folders.prune(self.config.reports.keep, spare=spared))
+            dry = [row.run_id for row in self.store.runs() if row.dry_run]
+            removed, problems = self.folders.prune(self.config.reports.keep, spare=spared, apart=dry)
+            self.store.forget_runs(removed)
+            if problems:
+                work.record = replace(work.record, warnings=(*work.record.warnings, *problems))
+                work.keep()
             return work.record
 
     def finish_interrupted(self, now: datetime) -> tuple[RunId, ...]:
@@ -368,6 +375,7 @@ class _Work:
                 finished_at=record.finished_at,
                 duration_s=record.duration_s,
                 summary=summary_of(record),
+                whole=self.order.library is None,
             )
         )
         undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))

@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from curatord.core.affinity import PlacedSource, host_of, speaks_of
-from curatord.core.cheap import dataclass, field
-from curatord.core.resolve import KnownLibrary, KnownSkill, Resolver
+from curatord.core.resolve import HostResolvers, KnownLibrary, KnownSkill
 from curatord.core.settings import LibrarySettings
 from curatord.core.usage import Heard, HostCounters, SkillUsage, fold_name, usage_by_skill
 from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName
@@ -21,9 +20,9 @@ from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName
 if TYPE_CHECKING:
     from curatord.core.idle import LibraryClock
     from curatord.core.library import LibrarySnapshot, Skill
-    from curatord.ports.ingest_store import CreatedBy, IngestReader, SkillUse, SourceState
+    from curatord.ports.ingest_store import CreatedBy, IngestReader, Resolve, SkillUse, SourceState
 
-__all__ = ["LibraryResolver", "TranscriptTestimony", "known_libraries"]
+__all__ = ["TranscriptTestimony", "known_libraries", "resolvers"]
 
 
 def known_libraries(
@@ -60,31 +59,23 @@ def known_libraries(
     return tuple(known)
 
 
-@dataclass(slots=True)
-class LibraryResolver:
-    """Answers whose skill an event meant; one `Resolver` a source, made when it is first asked."""
+def resolvers(libraries: Iterable[KnownLibrary], sources: Iterable[PlacedSource], home: str | None) -> HostResolvers:
+    """
+    Return what tells whose skill an event meant, for all hosts of *sources*.
 
-    libraries: tuple[KnownLibrary, ...]
-    sources: Sequence[PlacedSource]
-    home: str | None
-    _resolvers: dict[tuple[str, str | None], Resolver] = field(default_factory=dict)
-
-    def __call__(
-        self, *, host: str, skill: str, path: str | None, cwd: str | None, source: str | None = None
-    ) -> str | None:
-        """Return the library's name, or None where nothing tells."""
-        resolver = self._resolvers.get((host, source))
-        if resolver is None:
-            placed = [s for s in self.sources if s.settings.host == host and source in (None, s.path)]
-            only = next((s.settings.libraries for s in placed), None)
-            resolver = self._resolvers[host, source] = Resolver(
-                self.libraries,
-                host=host,
-                source_path=source or (placed[0].path if placed else None),
-                only=only,
-                home=self.home,
-            )
-        return resolver.resolve(skill=skill, path=path, cwd=cwd).library
+    Events are stored by host and not by place, so several places of a host are taken together: the libraries that any
+    of them names, or the default where one of them names none; where its home is, the first tells.
+    """
+    only: dict[str, set[str] | None] = {}
+    places: dict[str, str] = {}
+    for source in sources:
+        host, named = source.settings.host, source.settings.libraries
+        places.setdefault(host, source.path)
+        so_far = only.get(host, set())
+        only[host] = None if named is None or so_far is None else so_far | set(named)
+    return HostResolvers(
+        libraries, only={host: names for host, names in only.items() if names is not None}, places=places, home=home
+    )
 
 
 class TranscriptTestimony:
@@ -97,8 +88,7 @@ class TranscriptTestimony:
         libraries: All libraries, for whose sources speak of which.
         resolve: Whose skill an event meant.
         away_after: Gaps of work longer than this matter to the clock.
-        now: Of this look.
-        warm: Returns what the sources' own scan found wrong, by (host, path), in words.
+        states: Returns how each source stands; the reader's own answer where nothing else is given.
     """
 
     def __init__(
@@ -107,7 +97,7 @@ class TranscriptTestimony:
         *,
         sources: Sequence[PlacedSource],
         libraries: Sequence[LibrarySettings],
-        resolve: LibraryResolver,
+        resolve: Resolve,
         away_after: timedelta,
         states: Callable[[], Sequence[SourceState]] | None = None,
     ) -> None:

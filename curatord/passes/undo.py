@@ -150,7 +150,9 @@ def _records_in_the_way(applier: Applier, entry: JournalEntry) -> Iterator[str]:
 def _draft(applier: Applier, entry: JournalEntry, now: datetime, run_id: RunId | None) -> Draft:
     action_id = applier.new_id()
     written = dict(entry.after)
-    created = {change.key for change in entry.changes if change.key in written and _is_new(change)}
+    # What stood there when it was decided on was not made by it, even where our records had not heard of it yet.
+    stood = {key for key, fingerprint in entry.expected if fingerprint is not None}
+    created = {change.key for change in entry.changes if change.key in written and _is_new(change)} - stood
     site = applier.sites[entry.library]
     steps: list[Step] = []
     moved: dict[SkillKey, ArchiveItem] = {}

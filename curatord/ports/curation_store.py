@@ -112,15 +112,19 @@ class CurationStore(Protocol):
         ...
 
     def last_finished(self) -> RunRow | None:
-        """Return the newest whole run that came to its end: no dry run, no distil batch, not failed or interrupted."""
+        """
+        Return the newest whole run that came to its end: of all libraries, no dry run, no distil batch, and neither
+        failed nor interrupted.
+        """
         ...
 
     # -- proposals
 
     def propose(self, proposal: Proposal) -> str:
         """
-        Keep a proposal, and return `new`, `pending` (known and waiting), `approved` or `rejected` (decided before).
+        Keep a proposal, and return `new`, `pending` (known and waiting) or `rejected` (decided before).
 
+        One that was approved or superseded and is wanted again waits anew; what was rejected stays rejected.
         Pending ones of the same library, kind and targets with another content are superseded.
         """
         ...
@@ -133,8 +137,12 @@ class CurationStore(Protocol):
         """Return proposals, oldest first; *status* None: all."""
         ...
 
-    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
-        """Mark a proposal `approved`, `rejected` or `superseded`."""
+    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> bool:
+        """
+        Mark a proposal that waits `approved`, `rejected` or `superseded`, or say more of one that is so already.
+
+        False, and nothing is changed: it was decided otherwise meanwhile. A rejection of what is not known is kept.
+        """
         ...
 
     def reject_id(self, rejection: Rejection) -> None:
@@ -155,9 +163,11 @@ class CurationStore(Protocol):
         """Keep a small fact; None forgets it."""
         ...
 
-    def refill(self, known: KnownDecisions, *, now: datetime) -> int:
+    def refill(self, known: KnownDecisions, *, now: datetime, rebuilt_from: str | None = None) -> int:
         """
         Put decisions, rejections and archive origins into a database that lost them; return how many were missing.
+
+        That it was done, and from where a damaged predecessor's place *rebuilt_from*, is noted in the same transaction.
 
         Skills that a scan has found already get their decisions; the others get a record first seen *now*.
         """

@@ -46,7 +46,12 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The rest of a file's row; *kin* are the files that repeat its records or whose records it repeats."""
+    """
+    The rest of a file's row.
+
+    *kin* are the files that repeat its records or whose records it repeats. *restarted*: it was read from its start
+    once more, since it was cut or replaced; what it brings from then on may be what it had before.
+    """
 
     file_id: int
     path: str
@@ -63,6 +68,7 @@ class Details:
     failures: int
     retry_ms: int | None
     error: str | None
+    restarted: bool = False
 
     @property
     def whole(self) -> bool:
@@ -75,14 +81,16 @@ class Reading:
     """
     One slice of one item on its way into the store.
 
-    *file_id* None: a file never seen before. *anchors* and *probes* (looked up only) are salted; *guarded* are the
-    files under whose keys it was read. *grown*: it was seen to grow since an earlier scan. *restarted* is the reason
-    where it was read anew.
+    *file_id* None: a file never seen before, else *held* is what was counted of it when the reading began: where that
+    is not what the store holds, somebody else was quicker, and nothing may be added a second time. *anchors* and
+    *probes* (looked up only) are salted; *guarded* are the files under whose keys it was read. *grown*: it was seen to
+    grow since an earlier scan. *restarted* is the reason where it was read anew.
     """
 
     source_id: int
     item: Item
     file_id: int | None
+    held: Watermark | None = None
     slice: Slice
     anchors: Sequence[int]
     probes: Sequence[int] = ()

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ from structlog.testing import capture_logs
 from werkzeug import Request as Asked
 from werkzeug import Response as Answered
 
+import curatord
 from curatord.adapters.model_http import HttpModel
 from curatord.adapters.model_keys import configured
 from curatord.adapters.model_transport import MAX_RESPONSE_BYTES
@@ -570,7 +572,8 @@ def test_the_key_is_in_no_message_log_or_traceback(serve: Serve) -> None:
     with capture_logs() as logs, pytest.raises(EndpointError) as caught:
         model.reply(ASK)
     trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    ours = [f for f in trace.stack if "curatord" in f.filename and "tests" not in f.filename]
+    package = str(Path(curatord.__file__).parent)
+    ours = [f for f in trace.stack if f.filename.startswith(package)]
     shown = "".join(str(f.locals) for f in ours) + str(caught.value) + repr(caught.value.fault) + str(logs)
 
     assert ours

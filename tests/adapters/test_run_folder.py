@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,7 +42,37 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     removed = folders.prune(2, spare=[ids[0]])
 
     assert [ids[0], *ids[-2:]] == folders.ids()
-    assert ids[1:-2] == removed
+    assert (ids[1:-2], []) == removed
+
+
+def test_some_are_counted_apart(tmp_path: Path) -> None:
+    """Dry runs push out older dry runs, and none of the others."""
+    folders = RunFolders(tmp_path)
+    ids = [folders.create(AT) for _ in range(8)]
+
+    folders.prune(2, apart=ids[3:])
+
+    assert [*ids[1:3], *ids[-2:]] == folders.ids()
+
+
+def test_a_folder_that_cannot_be_removed_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of, the others go, and the next pruning tries it again."""
+    folders = RunFolders(tmp_path)
+    ids = [folders.create(AT) for _ in range(4)]
+    remove = shutil.rmtree
+
+    def refuse(path: Path) -> None:
+        if path.name == ids[0]:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        remove(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", refuse)
+        removed, problems = folders.prune(1)
+
+    assert ids[1:3] == removed
+    assert [True] == [ids[0] in problem and "Permission denied" in problem for problem in problems]
+    assert [ids[0]] == folders.prune(1).removed
 
 
 @pytest.mark.parametrize("bad", ["../etc", "20261130-120005/..", "", "last"])

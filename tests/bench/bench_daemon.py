@@ -129,7 +129,7 @@ def appends(world: World) -> list[float]:
         time.sleep(2)
         for number in range(APPENDS):
             path = world.files[number * 61 % len(world.files)]
-            size = "SELECT size FROM files WHERE path = ? AND gone_at IS NULL"
+            size = "SELECT size FROM files WHERE source = 1 AND path = ? AND gone_at IS NULL"
             name = str(path)
             world.append(path, number)
             began = time.perf_counter()
@@ -152,7 +152,7 @@ def burst(world: World) -> tuple[float, float, int]:
         for number in range(BURST):
             world.append(files[number % len(files)], 1_000_000 + number)
         wrote = time.monotonic() - began
-        after = world.wait(lambda: _records(database) >= before + BURST, 120)
+        after = world.wait(lambda: _records(database) >= before + BURST, 120)  # each look takes some milliseconds
         world.wait(lambda: world.activity() == "idle", 60)
         time.sleep(2)
         return wrote, after, _records(database) - before - BURST

@@ -416,7 +416,10 @@ def test_a_bare_environment_is_enough(tmp_path: Path) -> None:
 
 def test_control_c_is_130() -> None:
     """A real SIGINT in the middle of work ends it with one line."""
-    code = "import time, sys\nfrom tests.cli.fake_app import FakeApp\nfrom curatord.cli.main import main\n"
+    # A suite that runs in the background of a shell inherits SIGINT as ignored.
+    code = "import signal, time, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from tests.cli.fake_app import FakeApp\n"
+    code += "from curatord.cli.main import main\n"
     code += "def work():\n  print('ready', flush=True)\n  time.sleep(30)\n"
     code += "sys.exit(main(['status'], factory=FakeApp({'status': work}).opened))\n"
     process = subprocess.Popen(

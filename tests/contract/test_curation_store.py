@@ -187,20 +187,21 @@ def run(run_id: str, outcome: Outcome, *, trigger: Trigger = Trigger.SCHEDULE, d
 
 
 def test_runs(store: CurationStore) -> None:
-    """The last finished whole run is no dry run, no distil batch, and neither failed nor was killed."""
+    """The last finished whole run is of all libraries, no dry run, no distil batch, neither failed nor killed."""
     rows = [
         run("20260301-000000", Outcome.OK),
         run("20260302-000000", Outcome.OK, dry=True),
         run("20260303-000000", Outcome.OK, trigger=Trigger.DISTIL),
         run("20260304-000000", Outcome.FAILED),
         run("20260305-000000", Outcome.RUNNING),
+        replace(run("20260306-000000", Outcome.OK), whole=False),
     ]
     assert store.last_finished() is None
     for row in rows:
         store.put_run(row)
 
     assert rows[::-1] == list(store.runs())
-    assert rows[:2:-1] == list(store.runs(limit=2))
+    assert rows[:-3:-1] == list(store.runs(limit=2))
     assert rows[0] == store.last_finished()
     assert ("20260305-000000",) == store.interrupt_runs(NOW)
     assert () == store.interrupt_runs(NOW)
@@ -259,7 +260,28 @@ def test_an_approved_proposal_is_marked_with_its_action(store: CurationStore) ->
     found = store.proposal("aaa")
     assert found is not None
     assert "approved" == found.status
-    assert "approved" == store.propose(proposal("aaa"))
+
+
+def test_what_was_approved_once_is_asked_again_when_it_is_due_again(store: CurationStore) -> None:
+    """It was restored since, so that it is due anew with the same content is a new question."""
+    store.propose(proposal("aaa"))
+    store.decide("aaa", "approved", now=NOW)
+
+    assert "new" == store.propose(proposal("aaa"))
+    assert ["aaa"] == [p.id for p in store.proposals()]
+
+
+def test_a_decision_is_not_overwritten_by_a_later_one(store: CurationStore) -> None:
+    """Whoever comes second is told, and nothing changes."""
+    store.propose(proposal("aaa"))
+
+    assert store.decide("aaa", "approved", now=NOW)
+    assert not store.decide("aaa", "rejected", now=NOW, reason="no")
+    assert store.decide("aaa", "approved", now=NOW, reason="in part")
+    found = store.proposal("aaa")
+    assert found is not None
+    assert ("approved", "in part") == (found.status, found.decided_reason)
+    assert {} == store.rejections()
 
 
 def test_small_facts(store: CurationStore) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from curatord.core.curation import content_of, proposal_id
+from curatord.core.curation import content_of
 from curatord.core.plan import (
     Action,
     Adopt,
@@ -35,6 +35,7 @@ from curatord.core.plan import (
     targets,
     validate,
 )
+from curatord.core.proposal_id import proposal_id
 from curatord.core.values import Fingerprint, Importance, LibraryName, RelPath, SkillKey, State
 
 F = Fingerprint("f" * 64)
@@ -219,4 +220,3 @@ def test_the_id_of_a_proposal_is_its_content() -> None:
 
     assert ids[0] == ids[1]
     assert 3 == len(set(ids))
-    assert 12 == len(ids[0])

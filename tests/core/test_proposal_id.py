@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curatord.core.proposal_id import proposal_id, proposal_slot
+from curatord.core.proposal_id import proposal_id
 from curatord.core.values import LibraryName
 from tests.core.skill_facts import LIB, a_key
 
@@ -44,13 +44,6 @@ def test_order_and_repetition_of_targets_do_not_matter() -> None:
 def test_any_difference_makes_another_id(other: str) -> None:
     """Library, kind, targets and content all count."""
     assert proposal_id(LIB, "archive", [A], "text") != other
-
-
-def test_a_changed_one_takes_the_place_of_the_old() -> None:
-    """Same slot, other id; the held archivings of a library have one slot whoever is due."""
-    assert proposal_slot(LIB, "patch", [A]) == proposal_slot(LIB, "patch", [A])
-    assert proposal_slot(LIB, "patch", [A]) != proposal_slot(LIB, "patch", [B])
-    assert proposal_slot(LIB, "archive-held") != proposal_slot(LibraryName("other"), "archive-held")
 
 
 @given(text=st.text(alphabet=st.characters(), max_size=20))

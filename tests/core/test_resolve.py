@@ -229,6 +229,14 @@ def test_all_hosts_answers_in_one_place() -> None:
     assert None is resolve(host="pi", skill="foo", path=None, cwd=None)
 
 
+def test_the_hosts_place_tells_its_own_library() -> None:
+    """Of two libraries of a host, the one in the home that its source lies in is its own."""
+    both = [a_library("one", "/a/.claude/skills", "foo"), a_library("two", "/b/.claude/skills", "foo")]
+    for path, expected in (("/a/.claude/projects", "one"), ("/b/.claude/projects", "two")):
+        resolve = HostResolvers(both, places={"claude-code": path}, home=HOME)
+        assert expected == resolve(host="claude-code", skill="foo", path=None, cwd=None)
+
+
 def test_a_hundred_thousand_events_take_a_moment() -> None:
     """A first scan's events are answered from dictionaries."""
     libraries = [a_library(f"l{n}", f"/l{n}", *(f"c/s{k}" for k in range(200))) for n in range(20)]

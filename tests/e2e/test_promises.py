@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import os
+import shutil
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from curatord.passes.run import _Work
-from tests.e2e.world import World, tree
+from tests.e2e.world import HandClock, World, tree
 
 
 @pytest.fixture
@@ -76,38 +80,41 @@ def test_4_pinned_and_critical_skills_never_change(world: World) -> None:
     assert ["active", "active"] == [world.skill(name)["state"] for name in before]
 
 
-def test_7_a_run_that_was_killed_leaves_its_trace(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_7_a_run_that_was_killed_leaves_its_trace(tmp_path: Path) -> None:
     """run.json says `running` from before the work starts, and the next start says what became of it."""
-
-    def killed(*_: object) -> None:
-        raise SystemExit(137)  # as a kill would: nothing of ours runs after it
-
-    with monkeypatch.context() as patch:
-        patch.setattr(_Work, "do", killed)
-        patch.setattr(_Work, "keep", _keep_once(_Work.keep))
-        with pytest.raises(SystemExit):
-            world.run()
+    for attempt in range(20):  # a kill may come too late
+        world = World(tmp_path / f"demo-{attempt}", clock=HandClock(datetime.now(UTC)))
+        run_id = killed_at_work(world)
+        if run_id is not None:
+            break
+    assert run_id is not None
     (left,) = world.app.runs()
     assert "interrupted" == left["outcome"]  # nobody holds the runs' lock, so nobody is at work on it
-    assert "running" == world.run_files(left["run_id"])[0]["outcome"]
+    assert "running" == world.run_files(run_id)[0]["outcome"]
 
     world.reopen()
     world.clock.at += timedelta(minutes=1)
     world.run()
 
-    assert ["interrupted"] == [row["outcome"] for row in world.app.runs() if row["run_id"] == left["run_id"]]
-    assert "interrupted" == world.run_files(left["run_id"])[0]["outcome"]
+    assert ["interrupted"] == [row["outcome"] for row in world.app.runs() if row["run_id"] == run_id]
+    assert "interrupted" == world.run_files(run_id)[0]["outcome"]
 
 
-def _keep_once(keep: object) -> object:
-    done: list[bool] = []
-
-    def kept(work: _Work) -> None:
-        if not done:
-            done.append(True)
-            keep(work)  # type: ignore[operator]  # the method that was taken off the class
-
-    return kept
+def killed_at_work(world: World) -> str | None:
+    """Begin a run in a process, kill -9 it as soon as its run.json stands there; None: it had ended by then."""
+    runs = world.parts.state_dir / "runs"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "curatord", "--config", str(world.folder / "curatord.yaml"), "run"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "HOME": str(world.folder / "home"), "CURATORD_UMBRELLA__ENABLED": "false"},
+    )  # fmt: skip
+    while process.poll() is None and not (found := list(runs.glob("*/run.json"))):
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    found = list(runs.glob("*/run.json"))
+    record = json.loads(found[0].read_text(encoding="utf-8")) if found else {}
+    return record["run_id"] if record.get("outcome") == "running" else None
 
 
 def test_9_an_unreadable_ownership_file_protects_the_library(world: World) -> None:
@@ -191,6 +198,44 @@ def test_10_a_hand_edit_gets_proposals_only(world: World) -> None:
     assert [] == world.app.pending()
 
 
+def test_9_a_pin_that_the_host_cannot_be_told_is_refused(world: World) -> None:
+    """With a corrupt .usage.json a pin is skipped with its reason (exit code 3), and recorded nowhere."""
+    world.run()
+    (world.hermes / "skills" / ".usage.json").write_text("{ this is no JSON", encoding="utf-8")
+
+    changes = world.app.pin(["nginx-reload"])
+
+    assert [] == changes["done"]
+    assert ["unreadable"] == [row["code"] for row in changes["skipped"]]
+    assert ".usage.json" in changes["skipped"][0]["reason"]
+    record = next(r for key, r in world.parts.store.skills().items() if key.name == "nginx-reload")
+    assert not record.pinned
+
+
+def test_each_archived_package_of_a_name_is_listed_and_can_be_restored(world: World) -> None:
+    """Two of one name are two rows, each with the label that brings back this one."""
+    folder = world.hermes / "skills" / "my-notes"
+    folder.mkdir()
+    first = "---\nname: my-notes\ndescription: Notes.\n---\nOld.\n"
+    (folder / "SKILL.md").write_text(first, encoding="utf-8")
+    world.app.adopt(["my-notes"], everything=False, agent_made=False, dry_run=False)
+    world.app.archive(["my-notes"])
+    world.clock.at += timedelta(minutes=1)
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(first + "\nanother\n", encoding="utf-8")
+    world.app.adopt(["my-notes"], everything=False, agent_made=False, dry_run=False)
+    world.app.archive(["my-notes"])
+
+    rows = [r for r in world.app.skills(problems=False, library=None) if r["name"] == "my-notes"]
+
+    assert ["archived", "archived"] == [row["state"] for row in rows]
+    assert len(set(rows[0])) == len(set(rows[0]) & set(rows[1])) == len(rows[1])
+    labels = sorted((row["archived_as"] for row in rows), key=len)
+    assert "hermes/my-notes/" == labels[0]
+    assert 1 == len(world.app.restore([labels[0]], anyway=False)["done"])
+    assert first == (folder / "SKILL.md").read_text(encoding="utf-8")
+
+
 def test_10_approving_what_was_edited_since_is_refused(tmp_path: Path) -> None:
     """A proposal holds the content it was decided on."""
     world = World(tmp_path / "demo", settings={"CURATORD_MODE": "review"})
@@ -267,6 +312,39 @@ def test_only_so_many_runs_are_kept(tmp_path: Path) -> None:
     assert 2 == len(list((world.state / "runs").iterdir()))
     assert 4 == world.app.status()["runs"]
     assert 2 == len(world.app.undo(first["run_id"])["done"])
+
+
+def test_dry_runs_do_not_make_the_last_whole_run_forgotten(tmp_path: Path) -> None:
+    """However often somebody asks what would happen, the interval is still counted from what did happen."""
+    world = World(tmp_path / "demo", settings={"CURATORD_REPORTS__KEEP": "2"})
+    whole = world.run()
+    for _ in range(4):
+        world.clock.at += timedelta(minutes=1)
+        world.run(dry_run=True)
+    last = world.parts.store.last_finished()
+
+    assert last is not None
+    assert whole["run_id"] == last.run_id
+    assert 3 == len(list((world.state / "runs").iterdir()))
+
+
+def test_a_run_whose_elders_cannot_be_removed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retention that fails is a warning of a run that did its work."""
+    world = World(tmp_path / "demo", settings={"CURATORD_REPORTS__KEEP": "1"})
+    first = world.run()
+    world.clock.at += timedelta(minutes=1)
+    world.run()
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    world.clock.at += timedelta(minutes=1)
+    record = world.run()
+
+    assert first["run_id"] not in [row["run_id"] for row in world.app.runs()]
+    assert any("cannot be removed" in warning for warning in record["warnings"])
+    assert any("cannot be removed" in w for w in world.run_files(record["run_id"])[0]["warnings"])
 
 
 def test_the_hosts_own_curator_is_paused_where_that_is_asked_for(tmp_path: Path) -> None:

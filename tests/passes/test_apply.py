@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from curatord.adapters.journal_dir import JournalDir
-from curatord.core.curation import Proposal, content_of, proposal_id
+from curatord.core.curation import Proposal, content_of
 from curatord.core.journal import FileImage, JournalEntry, Place, WriteFile
 from curatord.core.plan import (
     Action,
@@ -34,7 +34,9 @@ from curatord.core.plan import (
     Unpin,
     WriteSupportFile,
 )
-from curatord.core.values import ActionId, BlobId, Fingerprint, Importance, RelPath, State
+from curatord.core.proposal_id import proposal_id
+from curatord.core.values import ActionId, BlobId, Fingerprint, Importance, RelPath, SkillKey, State
+from curatord.errors import UsageError
 from curatord.passes.undo import restore, undo
 from curatord.ports.mutator import RefusedError
 from tests.curation_home import LIB, NOW, Home, key, tree
@@ -730,6 +732,54 @@ def test_approving_applies_all_or_nothing(home: Home) -> None:
     assert 2 == len(undo(applier, made.id, now=NOW))
     with pytest.raises(Exception, match="approved already"):
         applier.approve(stored, now=NOW)
+
+
+def test_a_rejection_in_the_middle_of_an_approval_wins(home: Home) -> None:
+    """Somebody says no after the approval has looked, and before it has the locks: nothing is archived."""
+    applier = home.applier()
+    home.know(applier, "young")
+    actions = (archive_of(home, "young"),)
+    made = Proposal(
+        id=proposal_id(LIB, "archive", [key("young")], content_of(actions)), kind="archive", library=LIB,
+        targets=(key("young"),), summary="s", reason="r", created_at=NOW, actions=actions,
+    )  # fmt: skip
+    applier.store.propose(made)
+    before = home.files()
+    said: list[SkillKey] = []
+
+    def say_no(skill: SkillKey) -> None:
+        if not said:
+            said.append(skill)
+            applier.reject(made, now=NOW, reason="no")
+
+    home.on_look = say_no
+    (outcome,) = applier.approve(made, now=NOW)
+
+    assert "conflict" == code_of(outcome)
+    assert before == home.files()
+    stored = applier.store.proposal(made.id)
+    assert stored is not None
+    assert "rejected" == stored.status
+    with pytest.raises(UsageError, match="rejected already"):
+        applier.approve(made, now=NOW)
+
+
+def test_an_approval_that_is_stopped_ends_between_two_actions(home: Home) -> None:
+    """What was done is told, the rest is not begun."""
+    applier = home.applier()
+    home.know(applier, "young", "cat/old")
+    actions = (archive_of(home, "young"), archive_of(home, "cat/old"))
+    made = Proposal(
+        id=proposal_id(LIB, "archive", [key("young"), key("cat/old")], content_of(actions)), kind="archive",
+        library=LIB, targets=(key("cat/old"), key("young")), summary="s", reason="r", created_at=NOW, actions=actions,
+    )  # fmt: skip
+    applier.store.propose(made)
+    asked = iter([False, True])
+
+    outcomes = applier.approve(made, now=NOW, stop=lambda: next(asked))
+
+    assert [Applied] == [type(outcome) for outcome in outcomes]
+    assert (home.root / "cat/old").exists()
 
 
 def test_rejecting_is_kept_twice(home: Home) -> None:

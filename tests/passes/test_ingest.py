@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from curatord.errors import StateError
+from curatord.core.cheap import replace
+from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
 from curatord.ports.ingest_store import Reading
-from tests.claude_log import BODY, START, Log, touch
+from tests.claude_log import BODY, START, Log, iso, touch
 from tests.ingest_world import World
 
 
@@ -196,6 +197,33 @@ def test_truncated_and_written_anew_counts_both_once(world: World) -> None:
     assert world.rows() == {"s-1": (7, 0, 3, 2, {"Skill": 1}, 1)}
     (restart,) = world.queries.sessions()[0].restarts
     assert restart[1].startswith("replaced")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 6])
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_truncated_and_grown_again_counts_each_record_once(world: World, kept: int, with_ids: bool) -> None:
+    """A file that is cut and brings its records again, one a scan, ends as if it had never been cut; new ones count."""
+    log = Log()
+    for number in range(10):
+        if with_ids:
+            log.said(f"prompt {number}")
+        else:
+            message = {"role": "user", "content": f"prompt {number}"}
+            log.raw({"type": "user", "message": message, "sessionId": "s-1", "timestamp": iso(log.at)})
+    path = log.write(world.projects)
+    world.scan()
+    before = world.rows()
+    lines = path.read_bytes().splitlines(keepends=True)
+    for count in range(kept, 11):
+        path.write_bytes(b"".join(lines[:count]))
+        world.later(hours=1)
+        world.scan()
+
+    assert before == world.rows()
+    log.said("something new")
+    log.write(world.projects)
+    world.scan()
+    assert (11, 11) == (world.rows()["s-1"][0], world.rows()["s-1"][2])
 
 
 def test_truncated_to_nothing_and_back(world: World) -> None:
@@ -831,3 +859,62 @@ def test_rows_survive_a_reader_while_writing(world: World) -> None:
     assert other.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
     other.close()
     assert len(world.rows()) == 2
+
+
+def test_a_scan_that_was_overtaken_adds_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even without the scans' lock, a stretch that another process counted meanwhile is not counted again."""
+    log = a_log()
+    log.write(world.projects)
+    world.scan()
+    log.said("more")
+    path = log.write(world.projects)
+    other = World(world.root)
+    write = world.store.write
+
+    def overtaken(readings: Sequence[Reading], *, now_ms: int) -> Any:
+        other.scan()
+        return write(readings, now_ms=now_ms)
+
+    monkeypatch.setattr(world.store, "write", overtaken)
+    with pytest.raises(BusyError, match=path.name):
+        world.scan()
+    monkeypatch.undo()
+    world.scan()
+    other.database.close()
+
+    assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
+
+
+def test_a_new_file_counted_by_another_scan_is_not_counted_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that neither knew has one row, from whoever was quicker; also where its records have no anchors."""
+    a_log().write(world.projects)
+    other = World(world.root)
+    write = world.store.write
+
+    def overtaken(readings: Sequence[Reading], *, now_ms: int) -> Any:
+        other.scan()
+        return write([replace(reading, anchors=()) for reading in readings], now_ms=now_ms)
+
+    monkeypatch.setattr(world.store, "write", overtaken)
+    with pytest.raises(BusyError):
+        world.scan()
+    other.database.close()
+
+    assert world.rows() == {"s-1": A_LOG}
+
+
+def test_a_name_that_is_not_utf_8_stops_no_other(world: World) -> None:
+    """Such a file is noted as a problem, by a printable name, in a scan and when an event names it."""
+    a_log().write(world.projects)
+    odd = os.fsencode(world.projects / "-home-dev-app") + b"/caf\xe9.jsonl"
+    Path(os.fsdecode(odd)).parent.mkdir(exist_ok=True)
+    Path(os.fsdecode(odd)).write_bytes(b'{"type":"user"}\n')
+
+    scanned = world.scan()
+    touched = world.touch(Path(os.fsdecode(odd)))
+
+    assert world.rows() == {"s-1": A_LOG}
+    for report in (scanned, touched):
+        (told,) = [note for note in report.notes if note.kind == "problem"]
+        assert "caf\\xe9.jsonl" in told.path + told.text
+        (told.path + told.text).encode()

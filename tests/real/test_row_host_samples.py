@@ -12,6 +12,7 @@ import pytest
 from curatord.adapters.store.ingest_read import IngestQueries
 from curatord.core.settings import HostName
 from curatord.core.transcript.times import iso_of
+from curatord.passes import ingest
 from tests.scanned import Scanner, traces
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "transcripts"
@@ -30,15 +31,19 @@ PLACES: list[tuple[HostName, str]] = [
 pytestmark = pytest.mark.skipif(not EXPECTED.exists(), reason="the samples are not on this machine")
 
 
+@pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(("host", "place"), PLACES)
-def test_expected_values(host: HostName, place: str, tmp_path: Path) -> None:
+def test_expected_values(
+    host: HostName, place: str, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sessions, turns, calls by tool and skill events are those of EXPECTED.json, and nothing is changed or left."""
     # The databases are copied, since their program's own companions would be made in a folder of the samples.
     home = Path(shutil.copytree(SAMPLES / host, tmp_path / host))
     for path in [home, *home.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     before = traces(home)
-    scanner = Scanner(tmp_path / "state", (host, tmp_path / place))
+    monkeypatch.setattr(ingest, "POOL_FROM", 0)
+    scanner = Scanner(tmp_path / "state", (host, tmp_path / place), workers=workers)
 
     first = scanner.scan().report
     again = scanner.scan().report

@@ -2,18 +2,20 @@
 Listing a tree of transcripts: one `scandir` a folder, one `stat` a file, nothing opened.
 
 Links to folders are followed, but no folder is walked twice, whatever leads to it. A folder that cannot be listed is
-noted and passed over; the root that does not exist is an error of the caller's, since then the source waits.
+noted and passed over; the root that does not exist is an error of the caller's, since then the source waits. So is a
+file whose path is not UTF-8: no row of a database and no line of a report could name it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
 
 from curatord.ports.source import Item
 
-__all__ = ["item_at", "walk"]
+__all__ = ["item_at", "printable", "walk"]
 
 
 def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], problems: list[str]) -> Iterator[Item]:
@@ -51,6 +53,9 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
                 if name.endswith(suffixes):
                     try:
                         if entry.is_file():
+                            if not _is_text(entry.path):
+                                problems.append(f"cannot name {printable(entry.path)}: {_NOT_UTF8}")
+                                continue
                             found = entry.stat()
                             yield Item(
                                 entry.path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns,
@@ -72,7 +77,28 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
 def item_at(path: str) -> tuple[Item, bool]:
     """Return *path* as an item, and whether it is a regular file; raises `FileNotFoundError` or another `OSError`."""
     found = os.stat(path)
+    if not _is_text(path):
+        raise OSError(errno.EILSEQ, _NOT_UTF8)
     return _item(path, found), stat.S_ISREG(found.st_mode)
+
+
+_NOT_UTF8 = "its path is not UTF-8; rename it, and it is read"
+
+
+def printable(path: str) -> str:
+    """Return *path* so that it can be stored and printed: each byte that is no UTF-8 as its hexadecimal number."""
+    return path if _is_text(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _is_text(path: str) -> bool:
+    """Return whether *path* is UTF-8 throughout; nearly all are ASCII, which is told without looking at each letter."""
+    if path.isascii():
+        return True
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _item(path: str, found: os.stat_result) -> Item:

@@ -12,6 +12,7 @@ from curatord.adapters.store.database import Database, from_ms, to_ms
 from curatord.core.cheap import dataclass, field, fields, replace
 from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
 from curatord.core.skill_record import SkillRecord
+from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM, REFILLED_AT
 from curatord.core.values import (
     ActionId,
     Fingerprint,
@@ -25,7 +26,7 @@ from curatord.core.values import (
     State,
     Trigger,
 )
-from curatord.errors import StateCorruptError, StateError
+from curatord.errors import StateCorruptError
 
 if TYPE_CHECKING:
     from curatord.core.journal import ArchiveItem, JournalEntry, RecordChange
@@ -274,13 +275,13 @@ class SqliteCurationStore:
         with self._writing() as db:
             db.execute(
                 "INSERT INTO runs"
-                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, seq)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs))"
+                " (run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, whole, seq)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs))"
                 " ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome,"
                 " finished_at = excluded.finished_at, duration_s = excluded.duration_s, summary = excluded.summary",
                 (
                     run.run_id, run.trigger, run.dry_run, run.mode, run.outcome, to_ms(run.started_at),
-                    to_ms(run.finished_at), run.duration_s, run.summary,
+                    to_ms(run.finished_at), run.duration_s, run.summary, run.whole,
                 ),
             )  # fmt: skip
 
@@ -315,8 +316,9 @@ class SqliteCurationStore:
                 finished_at=from_ms(finished_at),
                 duration_s=duration_s,
                 summary=summary,
+                whole=bool(whole),
             )
-            for run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary in rows
+            for run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, whole in rows
         )
 
     def interrupt_runs(self, now: datetime) -> tuple[RunId, ...]:
@@ -333,7 +335,10 @@ class SqliteCurationStore:
     def last_finished(self) -> RunRow | None:
         """See `CurationStore.last_finished`."""
         found = self._runs(
-            "WHERE dry_run = 0 AND trigger <> 'distil' AND outcome NOT IN ('running', 'failed', 'interrupted')", (), 1
+            "WHERE whole AND dry_run = 0 AND trigger <> 'distil'"
+            " AND outcome NOT IN ('running', 'failed', 'interrupted')",
+            (),
+            1,
         )
         return found[0] if found else None
 
@@ -347,7 +352,8 @@ class SqliteCurationStore:
             if db.execute("SELECT 1 FROM rejections WHERE id = ?", (proposal.id,)).fetchone():
                 return "rejected"
             known = db.execute("SELECT status FROM proposals WHERE id = ?", (proposal.id,)).fetchone()
-            if known is not None and known[0] != "superseded":
+            # An approved one that is due again, after it was restored or undone, is a new question.
+            if known is not None and known[0] in ("pending", "rejected"):
                 return str(known[0])
             db.execute(
                 "UPDATE proposals SET status = 'superseded', decided_at = ?, decided_reason = ?"
@@ -389,17 +395,21 @@ class SqliteCurationStore:
             ).fetchall()
         return tuple(map(_proposal, rows))
 
-    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> None:
+    def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> bool:
         """See `CurationStore.decide`."""
         from curatord.ports.decisions import Rejection
 
         with self._writing() as db:
+            known = db.execute("SELECT status FROM proposals WHERE id = ?", (proposal_id,)).fetchone()
+            if known is not None and known[0] not in ("pending", status):
+                return False
             db.execute(
                 "UPDATE proposals SET status = ?, decided_at = ?, decided_reason = ? WHERE id = ?",
                 (status, to_ms(now), reason, proposal_id),
             )
             if status == "rejected":
                 _reject(db, Rejection(id=proposal_id, at=now, reason=reason))
+        return True
 
     def reject_id(self, rejection: Rejection) -> None:
         """See `CurationStore.reject_id`."""
@@ -430,10 +440,17 @@ class SqliteCurationStore:
             else:
                 db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
-    def refill(self, known: KnownDecisions, *, now: datetime) -> int:
+    def refill(self, known: KnownDecisions, *, now: datetime, rebuilt_from: str | None = None) -> int:
         """See `CurationStore.refill`."""
         count = 0
         with self._writing() as db:
+            for name, value in (
+                (REFILLED_AT, now.isoformat()),
+                (PAUSED_SINCE, known.paused_since),
+                (REBUILT_FROM, rebuilt_from),
+            ):
+                if value is not None:
+                    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (name, value))
             for key, decision in sorted(known.skills.items()):
                 row = db.execute(f"{_SELECT_SKILLS} WHERE library = ? AND rel = ?", (key.library, key.rel)).fetchone()
                 have = (
@@ -467,7 +484,7 @@ class SqliteCurationStore:
         try:
             yield self.database.connection
         except sqlite3.Error as error:
-            raise self._broken(error) from error
+            raise self.database.failure(error) from error
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -477,23 +494,15 @@ class SqliteCurationStore:
                 self.hook("commit")
             self.hook("commit.done")
         except sqlite3.Error as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: sqlite3.Error) -> StateError:
-        if isinstance(error, sqlite3.OperationalError):
-            return StateError(
-                f"the database {self.database.path} cannot be used: {error}",
-                hint="look at the free space and the permissions of the state folder",
-            )
-        return StateCorruptError(
-            f"the database {self.database.path} is damaged: {error}", hint="start again: it is set aside and rebuilt"
-        )
+            raise self.database.failure(error) from error
 
 
 _SELECT_SKILLS = f"SELECT library, rel, {', '.join(_FIELDS)} FROM skills"  # noqa: S608  # field names of our own class
 _SELECT_ACTIONS = "SELECT seq, status, undone_by, entry FROM actions"
 _SELECT_ARCHIVE = "SELECT library, rel, path, at, reason, action_id, absorbed_into, fingerprint FROM archive"
-_SELECT_RUNS = "SELECT run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary FROM runs"
+_SELECT_RUNS = (
+    "SELECT run_id, trigger, dry_run, mode, outcome, started_at, finished_at, duration_s, summary, whole FROM runs"
+)
 _SELECT_PROPOSALS = (
     "SELECT id, kind, library, targets, summary, reason, created_at, run_id, diff, actions, status,"
     " decided_at, decided_reason FROM proposals"

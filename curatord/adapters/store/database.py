@@ -5,6 +5,11 @@ A database of a newer curatord is refused with both versions named. A damaged on
 time in it and a fresh one is begun: everything in it but decisions can be rebuilt from transcripts and libraries, and
 decisions stand in a plain file beside it (`decisions.json`). `Database.rebuilt_from` says that this happened, so that
 the run can say it; a rebuilt database has seen no skill before, so nothing is aged because of it.
+
+Opening reads the first page and the schema and no more, since `status` opens it too. Damage elsewhere is met later, by
+whoever reads that page: `Database.failure` leaves a mark then, and the next opening for writing acts on it (`damage`).
+Making and setting aside are done under the work lock, so that two processes at the same first start share one database;
+a process that had the old one open finds out by `Database.is_current`, and cannot write into it any more.
 """
 
 from __future__ import annotations
@@ -49,7 +54,8 @@ class Database:
     """
     An open connection and how it was come by.
 
-    *is_new*: it was made just now; *rebuilt_from* is where a damaged predecessor was put.
+    *is_new*: it was made just now; *rebuilt_from* is where a damaged predecessor was put, until `mended` is said;
+    *identity* is device and inode of the file that was opened, None for one in memory.
     """
 
     connection: sqlite3.Connection
@@ -57,6 +63,7 @@ class Database:
     read_only: bool = False
     is_new: bool = False
     rebuilt_from: Path | None = None
+    identity: tuple[int, int] | None = None
     _one_at_a_time: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
 
     @contextlib.contextmanager
@@ -65,7 +72,14 @@ class Database:
         Yield the connection inside BEGIN IMMEDIATE … COMMIT; any exception rolls all of it back.
 
         One at a time: a connection has one transaction, and several threads book what a model cost.
+
+        Raises:
+            StateError: Another process has set this file aside since it was opened; nothing may go into it any more.
         """
+        if not self._is_in_place():
+            raise StateError(
+                f"the database {self.path} was replaced by another process", hint="start again; nothing was changed"
+            )
         with self._one_at_a_time:
             yield from self._transaction()
 
@@ -78,6 +92,44 @@ class Database:
             # Also after a commit that failed (full disk): SQLite keeps that transaction open.
             self.connection.rollback()
             raise
+
+    def is_current(self) -> bool:
+        """Return whether this still is the state's database: not replaced by another, and not known to be damaged."""
+        if not self._is_in_place():
+            return False
+        if self.identity is None or not _may_be_damaged(self.path):
+            return True
+        from curatord.adapters.store.damage import marked
+
+        damage = marked(self.path)
+        return damage is None or not damage.is_about(self.path)
+
+    def _is_in_place(self) -> bool:
+        return self.identity is None or _identity(self.path) == self.identity
+
+    def failure(self, error: sqlite3.Error) -> StateError:
+        """
+        Return *error* as one of ours, to be raised.
+
+        Where it says that the file is damaged, a mark is left, so that the next opening for writing looks at all of it
+        and sets it aside if that is so.
+        """
+        from curatord.adapters.store.damage import is_damage, mark
+
+        if is_damage(error):
+            if self.identity is not None:
+                mark(self.path, error, self.identity)
+            return _damaged(self.path, error)
+        return _unusable(self.path, error)
+
+    def mended(self) -> None:
+        """Say that what could be brought into a rebuilt database is in it: its predecessor is settled."""
+        if _may_be_damaged(self.path):
+            from curatord.adapters.store.damage import marked, unmark
+
+            damage = marked(self.path)
+            if damage is None or not damage.is_about(self.path):
+                unmark(self.path)
 
     def close(self) -> None:
         """Close the connection."""
@@ -97,26 +149,119 @@ def open_database(state_dir: Path, *, now: datetime, read_only: bool = False) ->
         StateTooNewError: It was written by a newer curatord.
         StateCorruptError: It is damaged and *read_only* forbids to set it aside.
         StateError: It cannot be opened or written (permissions, full disk, no such file with *read_only*).
+        BusyError: It has to be made or set aside, and another process holds the work lock.
     """
     path = state_dir / FILE_NAME
-    if read_only and not path.exists():
+    if read_only:
+        return _look_into(path)
+    if path.exists() and not _may_be_damaged(path):
+        try:
+            return _opened(path)
+        except sqlite3.OperationalError as error:
+            raise _unusable(path, error) from error
+        except sqlite3.DatabaseError:
+            pass  # looked at again under the lock
+    from curatord.adapters.lock import work_lock
+
+    with work_lock(state_dir):
+        try:
+            return _made_or_mended(path, now)
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from error
+
+
+def _look_into(path: Path) -> Database:
+    if not path.exists():
         raise StateError(f"no state yet: {path} does not exist", hint="run `curatord scan` or start the daemon first")
-    is_new = not path.exists()
+    if _may_be_damaged(path):
+        from curatord.adapters.store.damage import marked
+
+        damage = marked(path)
+        if damage is not None and damage.is_about(path):
+            raise _damaged(path, damage.why)
     try:
-        connection = _connect(path, read_only=read_only)
-        return Database(connection=connection, path=path, read_only=read_only, is_new=is_new)
+        return _opened(path, read_only=True)
+    except sqlite3.OperationalError as error:
+        raise _unusable(path, error) from error
     except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
+        raise _damaged(path, error) from error
+
+
+def _made_or_mended(path: Path, now: datetime) -> Database:
+    """Open the database for who holds the work lock: made where there is none, set aside where it is damaged."""
+    from curatord.adapters.store import damage
+
+    found = damage.marked(path)
+    if found is None or not found.is_about(path):
+        try:
+            if found is not None and found.aside is not None:  # set aside before, and cut before the new one was ready
+                aside = damage.set_aside(path, found, now)
+                return _opened(path, is_new=True, rebuilt_from=aside)
+            damage.unmark(path)  # about a file that is not here any more
+            return _opened(path, is_new=not path.exists())
+        except sqlite3.DatabaseError as error:
+            if not damage.is_damage(error):
+                raise
+            found = damage.mark(path, error)
+            if found is None:
+                raise _damaged(path, error) from error
+    elif damage.is_sound(path):
+        damage.unmark(path)
+        return _opened(path)
+    aside = damage.set_aside(path, found, now)
+    return _opened(path, is_new=True, rebuilt_from=aside)
+
+
+def _opened(path: Path, *, read_only: bool = False, is_new: bool = False, rebuilt_from: Path | None = None) -> Database:
+    if not read_only:
+        # Private to its user from the first byte: it names every project the agents worked on.
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            pass
+        except OSError as error:
             raise StateError(
-                f"cannot use the database {path}: {error}", hint="look at its permissions and the free space"
+                f"cannot make the database {path}: {error.strerror}", hint="look at its permissions and the free space"
             ) from error
-        if read_only:
-            raise StateCorruptError(
-                f"the database {path} is damaged: {error}",
-                hint="`curatord scan` sets it aside and rebuilds it from transcripts and libraries",
-            ) from error
-    aside = _set_aside(path, now)
-    return Database(connection=_connect(path, read_only=False), path=path, is_new=True, rebuilt_from=aside)
+    # Asked before it is opened: replaced in between, it counts as not current, which only costs opening it again.
+    identity = _identity(path)
+    connection = _connect(path, read_only=read_only)
+    return Database(
+        connection=connection,
+        path=path,
+        read_only=read_only,
+        is_new=is_new,
+        rebuilt_from=rebuilt_from,
+        identity=identity,
+    )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return device and inode of the file; (0, 0) where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
+
+
+def _may_be_damaged(path: Path) -> bool:
+    """Return whether somebody left a mark; what is in it is `damage`'s business, which is imported only then."""
+    return os.path.lexists(f"{path}.damage")
+
+
+def _damaged(path: Path, why: object) -> StateCorruptError:
+    return StateCorruptError(
+        f"the database {path} is damaged: {why}",
+        hint="`curatord scan` sets it aside and rebuilds it from transcripts and libraries",
+    )
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StateError:
+    return StateError(
+        f"the database {path} cannot be used: {error}",
+        hint="look at the free space and the permissions of the state folder",
+    )
 
 
 def open_empty_database() -> Database:
@@ -127,10 +272,6 @@ def open_empty_database() -> Database:
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    if not read_only:
-        # Private to its user from the first byte: it names every project the agents worked on.
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     mode = "ro" if read_only else "rw"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
@@ -162,7 +303,7 @@ def _check_and_migrate(connection: sqlite3.Connection, path: Path, *, read_only:
             hint="install that newer curatord again; nothing was changed",
         )
     if have == NEWEST:
-        # Reads the root pages of every table, which finds a file that was cut or overwritten at little cost.
+        # Reads the first page and the schema's own: a file that is no database or was cut short is found here.
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return
     if read_only:
@@ -182,19 +323,3 @@ def _check_and_migrate(connection: sqlite3.Connection, path: Path, *, read_only:
         connection.rollback()
         raise
     connection.commit()
-
-
-def _set_aside(path: Path, now: datetime) -> Path:
-    """Rename the damaged file with its companions, so that nothing is lost to looking at it later."""
-    aside = path.with_name(f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%d%H%M%S}")
-    try:
-        for suffix in ("-wal", "-shm", ""):
-            part = path.with_name(path.name + suffix)
-            if part.exists():
-                part.rename(aside.with_name(aside.name + suffix))
-    except OSError as error:
-        raise StateCorruptError(
-            f"the database {path} is damaged and cannot be set aside: {error}",
-            hint=f"move {path} away by hand; curatord rebuilds it from transcripts and libraries",
-        ) from error
-    return aside

@@ -41,7 +41,7 @@ _KNOWN = (
 _KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
-    " failures, retry_at, error, kin, copies FROM files"
+    " failures, retry_at, error, kin, copies, restarts != '[]' FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
 _ANY_GONE = (
@@ -259,7 +259,12 @@ class IngestStore:
     # -- the batch
 
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
-        """Commit the readings in one transaction, each of them whole or, where it meets others' anchors, not at all."""
+        """
+        Commit the readings in one transaction, each of them whole or, where it meets others' anchors, not at all.
+
+        Raises:
+            BusyError: Another scan has counted one of the files meanwhile; none of the readings is committed.
+        """
         with self._transaction() as connection:
             batch = _Batch()
             owners = self._owners(connection, readings)
@@ -277,6 +282,7 @@ class IngestStore:
                 if shared:
                     done.append((place, None, shared))
                     continue
+                self._refuse_counted(connection, reading)
                 file_id = reading.file_id
                 if file_id is None:
                     file_id, next_file = next_file, next_file + 1
@@ -303,6 +309,21 @@ class IngestStore:
             self._flush(connection, batch)
             self._note_sources(connection, [r for r, (_, i, _) in zip(readings, done, strict=True) if i is not None])
         return done
+
+    def _refuse_counted(self, connection: sqlite3.Connection, reading: Reading) -> None:
+        """Raise `BusyError` where the file does not stand where it stood when *reading* began: it would count twice."""
+        if reading.file_id is None:
+            query = "SELECT 1 FROM files WHERE source = ? AND path = ? AND gone_at IS NULL"
+            stale = connection.execute(query, (reading.source_id, reading.item.path)).fetchone() is not None
+        else:
+            query = "SELECT offset, head, tail FROM files WHERE id = ?"
+            held = reading.held
+            expected = None if held is None else (held.offset, held.head, held.tail)
+            stale = connection.execute(query, (reading.file_id,)).fetchone() != expected
+        if stale:
+            raise BusyError(
+                f"another scan has read {reading.item.path} meanwhile", hint="the next scan reads what is left"
+            )
 
     def _owners(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> dict[int, int]:
         """Return which files hold those anchors of the batch that are known."""
@@ -493,6 +514,8 @@ class IngestStore:
                 f"cannot write what was read into {self._database.path}: {failed}",
                 hint="look at its permissions and the free space; what was committed stays, the next scan goes on",
             ) from failed
+        except sqlite3.DatabaseError as failed:
+            raise self._database.failure(failed) from failed
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
 
@@ -547,6 +570,7 @@ def _details(row: tuple[Any, ...]) -> Details:
         failures=row[13],
         retry_ms=row[14],
         error=row[15],
+        restarted=bool(row[18]),
     )
 
 

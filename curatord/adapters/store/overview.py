@@ -6,6 +6,7 @@ asked nothing should be imported that only runs need.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -100,6 +101,19 @@ class Overview:
             " WHERE missing_since IS NULL)"
         ).fetchone()
         return dict(zip(("managed", "unmanaged", "active", "stale", "archived", "pinned"), row, strict=True))
+
+    def unpinned_of(self, keys: Sequence[SkillKey]) -> int:
+        """Return how many of *keys* are remembered as there and as not pinned by us."""
+        if not keys:
+            return 0
+        given = json.dumps([[key.library, key.rel] for key in keys])
+        row = self._connection.execute(
+            "SELECT count(*) FROM skills JOIN json_each(?) k ON library = json_extract(k.value, '$[0]')"
+            " AND rel = json_extract(k.value, '$[1]')"
+            " WHERE missing_since IS NULL AND NOT pinned",
+            (given,),
+        ).fetchone()
+        return int(row[0])
 
     def live(self) -> list[SkillKey]:
         """Return the remembered skills that are there and not archived, in their order."""

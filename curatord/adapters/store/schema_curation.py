@@ -64,7 +64,8 @@ CURATION_1: tuple[str, ...] = (
         started_at INTEGER NOT NULL,
         finished_at INTEGER,
         duration_s REAL,
-        summary TEXT NOT NULL DEFAULT ''
+        summary TEXT NOT NULL DEFAULT '',
+        whole INTEGER NOT NULL DEFAULT 1
     ) WITHOUT ROWID
     """,
     """

@@ -29,10 +29,11 @@ def show_skills(out: Output, value: Any, *, problems: bool = False) -> None:
             for problem in skill["problems"]:
                 out.line(f"{skill['library']}/{_label(skill)}: ", (_text_of(problem), "yellow"))
         return
+    archived = [_label(skill) for skill in value if skill["state"] == "archived"]
     rows = [
         (
             skill["library"],
-            (_label(skill), "bold"),
+            (_archived_label(skill) if archived.count(_label(skill)) > 1 else _label(skill), "bold"),
             state_cell(skill["state"]),
             _mark(skill),
             str(skill["use"]),
@@ -54,6 +55,12 @@ def _label(skill: Any) -> str:
     """Return what the skill is called within its library: its path there where that says more than the name."""
     path = str(skill.get("path") or "")
     return path if path and not path.startswith("/") else str(skill["name"])
+
+
+def _archived_label(skill: Any) -> str:
+    """Return what tells archived packages of one path apart, as `restore` takes it."""
+    told = str(skill.get("archived_as") or "")
+    return told.partition("/")[2] if told and skill["state"] == "archived" else _label(skill)
 
 
 def _mark(skill: Any) -> str:

@@ -40,6 +40,7 @@ def show_status(out: Output, value: Any) -> None:
         _row(out, "pending", f"{value['pending']} waiting for your decision: curatord pending")
     _row(out, "model", _model(value["llm"]))
     _sources(out, value["sources"])
+    _libraries(out, value.get("libraries", ()))
     _ranking(out, "most used", value["most_used"])
     _ranking(out, "least used", value["least_used"])
 
@@ -92,6 +93,12 @@ def _sources(out: Output, sources: Any) -> None:
         out.line(f"  {source['host']}: ", source["path"] or "default places", f" ({parts})")
         for problem in source["problems"]:
             out.line("    ", (_text_of(problem), "yellow"))
+
+
+def _libraries(out: Output, libraries: Any) -> None:
+    for library in libraries:
+        for problem in library["problems"]:
+            out.line(f"  library {library['name']}: ", (problem, "yellow"))
 
 
 def _text_of(problem: Any) -> str:

@@ -29,12 +29,23 @@ def show_scan(out: Output, value: Any) -> None:
         for source in value["sources"]
     ]
     out.table(("host", "path", "files", "changed", "records", "unreadable"), rows, right=(2, 3, 4, 5))
+    places = {source["path"] for source in value["sources"]}  # one that is not there yet shows by having no files
+    for note in value.get("notes", ()):
+        if note["kind"] in ("failed", "problem") or (note["kind"] == "waiting" and note["path"] not in places):
+            word = "waiting" if note["kind"] == "waiting" else "trouble"
+            out.line("  ", (f"{word}: ", "yellow"), f"{note['path']}: {note['text']}")
     sessions, events = count(value["sessions"], "session"), count(value["events"], "skill event")
     out.line(f"{sessions}, {events}, {value['elapsed_s']:.2f} s")
 
 
 def show_run(out: Output, value: Any) -> None:
     """Print a run's record in short; the whole stands in its report."""
+    if not value["run_id"]:
+        closed = [f"{gate['gate']}: {gate['reason']}" for gate in value["gates"] if not gate["open"]]
+        out.line("nothing begun, the gates are closed: curatord run alone does not ask them")
+        for text in closed:
+            out.line("  ", text)
+        return
     style = "green" if value["outcome"] in ("ok", "nothing_to_do") else "yellow"
     out.line(f"run {value['run_id']}: ", (value["outcome"], style))
     if value.get("summary"):

@@ -371,16 +371,15 @@ class ClaudeCodeParser:
         """Count one record; *content* is what it is known by where it has no uuid."""
         known = copy = False
         uuid = record.uuid
-        if uuid and (
-            uuid in self._new or uuid in self._seen or (self._before is not None and id_key(uuid) in self._before)
-        ):
+        if uuid and (uuid in self._new or uuid in self._seen):
             copy = True  # written twice into this file: a record more, but nothing new
+        elif uuid and self._guard is not None and id_key(uuid) in self._guard:
+            known = True  # also where it is one of before: the file was cut once, and grows again
+            self._seen.add(uuid)
+        elif uuid and self._before is not None and id_key(uuid) in self._before:
+            copy = True
         elif uuid:
-            if self._guard is not None and id_key(uuid) in self._guard:
-                known = True
-                self._seen.add(uuid)
-            else:
-                self._new[uuid] = None
+            self._new[uuid] = None
         if not uuid or copy:
             key = chained(self._key_before(), content.rstrip(b"\n"))
             if self._guard is not None and key in self._guard:
