@@ -33,27 +33,31 @@ class KnownNames:
         shared: Those that more than one skill has.
         external: The external folders of the scan.
         groups: What each folder that is no package listed, by real path.
-        packages: The identity of each package's folder; None where it must be listed to know that it is still one.
+        packages: The real paths of the packages' folders.
+        identities: Of all those folders; one that is not in there must be listed to know whether it is the same.
     """
 
     shared: frozenset[str]
     external: tuple[tuple[str, str], ...]
     groups: Mapping[str, frozenset[str]]
-    packages: dict[str, Identity | None]
+    packages: Sequence[str]
+    identities: Mapping[str, Identity]
 
     def still_holds(self, external: Sequence[tuple[str, str]]) -> bool:
         """Return whether a scan now would find packages at the same places and nowhere else."""
         if self.external != tuple(external):
             return False
-        lstat = os.lstat
+        lstat, known = os.lstat, self.identities
         try:
             for path, names in self.groups.items():
+                if known.get(path) == _identity(lstat(path)):
+                    continue
                 with os.scandir(path) as scan:
                     if visible(scan) != names:
                         return False
-            for path, identity in self.packages.items():
+            for path in self.packages:
                 found = lstat(path)
-                if identity == (found.st_ino, found.st_mtime_ns, found.st_ctime_ns):
+                if known.get(path) == (found.st_ino, found.st_mtime_ns, found.st_ctime_ns):
                     continue
                 if not stat.S_ISDIR(found.st_mode) or entry_file_of(os.listdir(path)) is None:  # noqa: PTH208
                     return False
@@ -70,20 +74,26 @@ def known_names(find: Find, external: Sequence[tuple[str, str]], begun_ns: int) 
     """
     if find.links or find.unlisted or any(rel[0] == "@" for rel in find.packages):
         return None
-    packages: dict[str, Identity | None] = {}
-    for package in find.packages.values():
-        if package.flat or package.broken is not None:
-            return None
+    if any(package.flat or package.broken is not None for package in find.packages.values()):
+        return None
+    packages = [package.real for package in find.packages.values()]
+    identities: dict[str, Identity] = {}
+    for path in (*find.groups, *packages):
         try:
-            found = os.lstat(package.real)
+            identity = _identity(os.lstat(path))
         except OSError:
             return None
-        old = max(found.st_mtime_ns, found.st_ctime_ns) < begun_ns - RACY_NS
-        packages[package.real] = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns) if old else None
+        if max(identity[1:]) < begun_ns - RACY_NS:
+            identities[path] = identity
     counted = Counter(rel.rpartition("/")[2] for rel in find.packages)
     return KnownNames(
         shared=frozenset(name for name, count in counted.items() if count > 1),
         external=tuple(external),
         groups=find.groups,
         packages=packages,
+        identities=identities,
     )
+
+
+def _identity(found: os.stat_result) -> Identity:
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns

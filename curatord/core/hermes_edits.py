@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -298,6 +299,8 @@ def _in_order(new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(new.items())) if list(old) == sorted(old) else new
 
 
+# Many actions in a row meet the bytes that the one before has written.
+@lru_cache(maxsize=2)
 def _style_of(data: bytes | None) -> _Style:
     if data is None:
         return _Style()
