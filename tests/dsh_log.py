@@ -32,6 +32,7 @@ class DshLog:
         self.ms = start_ms
         self.seq = 0
         self._calls = 0
+        self.call_prefix = "call_"
         head = {"type": "session", "version": version, "id": session, "createdAt": self.ms, "delegationDepth": 0}
         self.batches: list[list[bytes]] = [[line({**head, "cwd": "/home/dev/app", **header})]]
 
@@ -62,9 +63,9 @@ class DshLog:
         self.batch(("step/start", {}), ("assistant/chunk", chunk), ("assistant/message", {"message": message}), **more)
 
     def call(self, tool: str, /, **arguments: Any) -> str:
-        """Add a call, and return its id: small servers number them anew in each session."""
+        """Add a call, and return its id: small servers number them anew in each session, after a short prefix."""
         self._calls += 1
-        ident = f"call_{self._calls}"
+        ident = f"{self.call_prefix}{self._calls}"
         self.batch(("tool/call", {"turn": 1, "callId": ident, "name": tool, "arguments": json.dumps(arguments)}))
         return ident
 

@@ -36,6 +36,7 @@ class Entries:
         self.ms = start_ms
         self._last: str | None = None
         self._counter = 0
+        self.call_prefix = "call_"
         self.entries: list[dict[str, Any]] = []
         self.raw({"type": "session", "version": 3, "id": session, "timestamp": iso_of(self.ms), "cwd": cwd, **header})
 
@@ -62,8 +63,8 @@ class Entries:
         return self.add("message", message={"role": "assistant", "content": content, "stopReason": "stop"})
 
     def call(self, tool: str, /, **arguments: Any) -> str:
-        """Add a call, and return its id: small servers number them anew in each session."""
-        ident = f"call_{self._counter}"
+        """Add a call, and return its id: small servers number them anew in each session, after a short prefix."""
+        ident = f"{self.call_prefix}{self._counter}"
         self.model({"type": "toolCall", "id": ident, "name": tool, "arguments": arguments})
         return ident
 
