@@ -203,11 +203,14 @@ class Applier:
         Apply a proposal, whole: where anything speaks against any part of it, none of it is applied.
 
         Whether it still waits is asked again under the locks, before each action. *stop* is asked between two actions.
+        What is done counts as the work of *run_id*, else of the run that proposed it, so that an undo of that run,
+        or of the last, finds it.
 
         Raises:
             UsageError: It was decided already.
         """
         self._must_wait(proposal)
+        run_id = run_id or proposal.run_id
         applied = False
 
         def unless() -> str | None:

@@ -52,6 +52,23 @@ def test_a_merge_waits_in_guarded_and_loses_nothing(world: World) -> None:
     assert not (package / "SKILL.md").exists()
 
 
+def test_what_was_approved_is_the_last_that_is_undone(world: World) -> None:
+    """It belongs to the run that proposed it, also when runs with nothing to undo came after; a no is no fault."""
+    world.run()
+    (waiting,) = world.app.pending()
+    world.app.approve([waiting["id"]])
+    world.run()
+
+    undone = world.app.undo("last")
+    again = world.run()
+
+    assert [] == undone["skipped"] + undone["failed"]
+    assert ["active", "active"] == [world.skill(name)["state"] for name in ("csv-quoting", "csv-semicolons")]
+    assert [] == again["pending"]
+    assert "nothing_to_do" == again["outcome"]
+    assert "rejected" in again["skipped"][0]["reason"]
+
+
 def test_auto_merges_at_once_and_asks_nothing_again(tmp_path: Path) -> None:
     """What became of each is in the record and in the report; the next run finds nothing to do."""
     world = World(tmp_path / "demo", settings={**LEXICAL, "CURATORD_MODE": "auto"})
