@@ -110,22 +110,23 @@ def test_no_space_at_every_effect(quick: Path, kind: str, for_good: bool, stride
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Yield a file system of 256 KiB; skip where none may be mounted."""
+    """Yield a file system of 512 KiB; skip where none may be mounted."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = shutil.which("mount")
     if os.geteuid() != 0 or mount is None:
         pytest.skip("only root may mount")
-    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], check=False).returncode != 0:
+    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], check=False).returncode != 0:
         pytest.skip("nothing may be mounted here")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    # Lazily: a test that fails leaves its database open, and must not leave the mount too.
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_really_full_disk(tmp_path: Path, small_disk: Path) -> None:
     """A package that does not fit into an archive on a small disk stays where it is; with room made it goes."""
     home = a_home(tmp_path / "home", "agent-skills", small_disk / "archive")
-    (home.root / "cat/old/big").write_bytes(os.urandom(300_000))
+    (home.root / "cat/old/big").write_bytes(os.urandom(600_000))
     before = home.files()
 
     outcome = attempt(home, KINDS["archive"][0])

@@ -55,7 +55,7 @@ def test_a_long_description_is_cut_at_a_sentence() -> None:
 
 def test_a_description_is_one_line() -> None:
     """It cannot smuggle a header."""
-    assert ("x --- name: evil ---", "") == description_of("x\n---\nname: evil\n---\n")
+    assert ("x – name: evil –", "") == description_of("x\n---\nname: evil\n---\n")
 
 
 def test_an_overview_has_no_links_to_files() -> None:
