@@ -32,6 +32,7 @@ from curatord.core.model import FaultKind, ReplyError
 from curatord.core.settings import LlmBudget, LlmEndpoint
 from curatord.core.wire import Question
 from curatord.passes.consult import Answer, Consultation
+from tests.e2e.world import World, tree
 from tests.fakes.model import Memory
 
 pytestmark = pytest.mark.real_model
@@ -100,3 +101,35 @@ def test_a_real_model_is_asked_and_nothing_but_a_reply_or_an_error_comes_of_it(s
     assert any(key.startswith("takes ") for key in memory.rows)
     assert all(count == 1 for count in requests[1:])
     assert consultation.record()["tokens"]["input"] > 100
+
+
+def test_a_whole_run_loses_nothing_whatever_the_model_says(server: str, tmp_path: Path) -> None:
+    """In auto, where the model's merges are done at once, each package is live or archived with its bytes."""
+    settings = {
+        "CURATORD_MODE": "auto",
+        "CURATORD_UMBRELLA__ENABLED": "true",
+        "CURATORD_UMBRELLA__MIN_AGE": "0s",
+        "CURATORD_LLM__PRIMARY__BASE_URL": server,
+        "CURATORD_LLM__PRIMARY__MODEL": "gemma",
+        "CURATORD_LLM__PRIMARY__CONTEXT_TOKENS": str(CONTEXT),
+        "CURATORD_LLM__PRIMARY__TIMEOUT": "5m",
+    }
+    world = World(tmp_path / "demo", settings=settings)
+    roots = [world.hermes / "skills", world.claude / "skills"]
+    before = {path.parent: tree(path.parent) for root in roots for path in root.rglob("SKILL.md")}
+    kept = {
+        row["name"] for row in world.app.skills(problems=False, library=None) if row["pinned"] or not row["managed"]
+    }
+
+    record = world.run()
+
+    print(f"\n{record['outcome']}: {record['summary']}; passes {record['passes']}; llm {record['llm']}")
+    archives = [world.hermes / "skills" / ".archive", world.claude / ".skills-archive"]
+    packages = [tree(path.parent) for folder in (*roots, *archives) for path in folder.rglob("SKILL.md")]
+    touched = {Path(row["file"]).parent for row in record["references"]}
+    for folder, content in before.items():
+        assert content in packages or folder in touched
+        if folder.name in kept:
+            assert content == tree(folder)
+    assert 0 < record["llm"]["calls"]
+    assert record["outcome"] in {"ok", "nothing_to_do", "partial"}
