@@ -13,8 +13,10 @@ from typing import assert_never
 from curatord.core.agent_skills import Layout
 from curatord.core.cheap import dataclass, replace
 from curatord.core.inert import one_line
+from curatord.core.markdown import estimate_tokens
 from curatord.core.replies import MergeReply
 from curatord.core.umbrella.decision import Decision, Kept, Pruned, Taken
+from curatord.core.umbrella.fold import MAX_BODY_LINES, MAX_BODY_TOKENS
 from curatord.core.umbrella.naming import cleaned_path, cleaned_text, description_of, free_name, overview_of, valid_name
 from curatord.core.umbrella.question import MergeQuestion
 from curatord.core.values import RelPath, SkillKey
@@ -140,6 +142,12 @@ def _umbrella(
     if body is not None:
         body = cleaned_text(body)
         if not body.strip():
+            body = None
+        elif estimate_tokens(body) > MAX_BODY_TOKENS or body.count("\n") >= MAX_BODY_LINES:
+            notes.append(
+                f"the model's body is left out: it passes {MAX_BODY_LINES} lines or {MAX_BODY_TOKENS:,} tokens, "
+                "which an agent should not have to read at once"
+            )
             body = None
     for what, text in (("description", description), ("overview", overview)):
         if why := screen(text):

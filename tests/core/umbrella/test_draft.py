@@ -140,6 +140,16 @@ def test_a_body_is_taken_only_for_a_new_umbrella() -> None:
     assert None is old.body
 
 
+@pytest.mark.parametrize("body", ["# Mine\n" + "line\n" * 500, "# Mine\n" + "word " * 5_000])
+def test_a_body_that_is_too_long_to_be_read_at_once_is_left_out(body: str) -> None:
+    """The specification's limits hold for what a model writes too; its members then stand as they were."""
+    found = drafted(answer(row("one"), row("two"), body=body))
+
+    assert isinstance(found, Decision)
+    assert None is found.body
+    assert "left out" in " ".join(found.notes)
+
+
 def test_what_is_sent_is_the_wire_s() -> None:
     """The fields of section 11, bodies only where they are asked for."""
     data = merge_data(LIB, a_question("one"))
