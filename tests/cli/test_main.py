@@ -18,7 +18,7 @@ from curatord import __version__
 from curatord.cli.commands import COMMANDS, GROUPS, Command
 from curatord.cli.main import main
 from curatord.errors import BusyError, ConfigError, JournalConflictError, StoppedError, UsageError
-from tests.cli.fake_app import CHANGES, RUN, SKILL, STATUS, FakeApp
+from tests.cli.fake_app import CHANGES, RUN, SCAN, SKILL, STATUS, FakeApp
 
 ALL: list[tuple[str, Command]] = [
     (f"{command.name} {inner.name}" if command.inner else command.name, inner)
@@ -169,6 +169,46 @@ def test_run_prints_the_record_it_got(capsys: pytest.CaptureFixture[str]) -> Non
     """`run --json` is run.json itself."""
     assert 0 == run_cli("run", "--json")
     assert RUN == json.loads(capsys.readouterr().out)
+
+
+def test_a_run_that_closed_gates_kept_from_beginning_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no record then to speak of."""
+    gates = [{"gate": "min_idle", "open": False, "reason": "somebody is at work"}]
+
+    assert 0 == run_cli("run", "--respect-gates", app=FakeApp({"run": {**RUN, "run_id": "", "gates": gates}}))
+    said = capsys.readouterr().out
+    assert "nothing begun" in said
+    assert "min_idle: somebody is at work" in said
+    assert "report" not in said
+
+
+@pytest.mark.parametrize(("kind", "code", "told"), [("failed", 3, True), ("waiting", 0, True), ("restart", 0, False)])
+def test_a_scan_tells_what_it_could_not_read(
+    capsys: pytest.CaptureFixture[str], kind: str, code: int, *, told: bool
+) -> None:
+    """What failed is in the exit code too; a restart is an ordinary thing."""
+    value = {**SCAN, "notes": [{"kind": kind, "path": "/h/x.jsonl", "text": "denied"}]}
+
+    assert code == run_cli("scan", app=FakeApp({"scan": value}))
+    assert told == ("/h/x.jsonl: denied" in capsys.readouterr().out)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_an_answer_that_did_not_arrive_is_no_success() -> None:
+    """A full disk behind standard output: one line and exit 1, no traceback."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "curatord", "--help"], stdout=full, stderr=subprocess.PIPE, text=True,
+            cwd=Path(__file__).resolve().parents[2], check=False,
+        )  # fmt: skip
+        answer = subprocess.run(
+            [sys.executable, "-m", "curatord", "config", "schema"], stdout=full, stderr=subprocess.PIPE, text=True,
+            cwd=Path(__file__).resolve().parents[2], check=False,
+        )  # fmt: skip
+
+    assert 1 == answer.returncode
+    assert "could not be written: No space left on device" in answer.stderr
+    assert "Traceback" not in answer.stderr + done.stderr
 
 
 @pytest.mark.parametrize(
