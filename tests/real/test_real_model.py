@@ -108,6 +108,7 @@ def test_a_whole_run_loses_nothing_whatever_the_model_says(server: str, tmp_path
     settings = {
         "CURATORD_MODE": "auto",
         "CURATORD_UMBRELLA__ENABLED": "true",
+        "CURATORD_UMBRELLA__PLANNER": "llm",
         "CURATORD_UMBRELLA__MIN_AGE": "0s",
         "CURATORD_LLM__PRIMARY__BASE_URL": server,
         "CURATORD_LLM__PRIMARY__MODEL": "gemma",
