@@ -474,3 +474,16 @@ def test_control_c_is_130() -> None:
 
     assert 130 == process.returncode
     assert "curatord: stopped\n" == err
+
+
+def test_status_tells_a_models_error_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """When and what, and no value of our own making."""
+    error = {"at": "2026-03-01T10:00:00+00:00", "kind": "key refused", "message": "status 401: no", "status": 401}
+    llm = {**STATUS["llm"], "configured": True, "last_error": error, "fallback_used": True}
+
+    run_cli("status", app=FakeApp({"status": {**STATUS, "llm": llm}}))
+
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "model:" in line]
+    assert "fallback in use" in line
+    assert "last error: 2026-03-01 10:00 UTC, status 401: no" in line
+    assert "{" not in line

@@ -78,7 +78,9 @@ def _model(llm: Any) -> str:
     if llm["breaker"] not in (None, "closed"):
         parts.append(f"breaker {llm['breaker']}")
     if llm["last_error"]:
-        parts.append(f"last error: {llm['last_error']}")
+        error = llm["last_error"]
+        told = f"{when(error.get('at'))}, {error['message']}" if isinstance(error, dict) else error
+        parts.append(f"last error: {told}")
     return joined(parts)
 
 
