@@ -14,7 +14,16 @@ from typing import NamedTuple
 
 from curatord.core.settings import HostName
 
-__all__ = ["HOST_PLACES", "HostPlaces", "LibraryPlace", "host_home", "host_of_path", "library_places", "set_variable"]
+__all__ = [
+    "HOST_FOLDERS",
+    "HOST_PLACES",
+    "HostPlaces",
+    "LibraryPlace",
+    "host_home",
+    "host_of_path",
+    "library_places",
+    "set_variable",
+]
 
 
 class HostPlaces(NamedTuple):
@@ -76,8 +85,8 @@ HOST_PLACES: tuple[HostPlaces, ...] = (
 
 SHARED_SKILLS = ".agents/skills"  # read by Codex, Gemini CLI, OpenCode, Cursor and others alike
 
-# A part of a path that gives a host away; the longest way to say it, since `.agents` is nobody's alone.
-_TELLTALE: tuple[tuple[str, HostName], ...] = (
+# A folder in a path that gives a host away, the more special ones first; `.agents` is nobody's alone.
+HOST_FOLDERS: tuple[tuple[str, HostName], ...] = (
     (".claude", "claude-code"),
     (".hermes", "hermes"),
     (".codex", "codex"),
@@ -152,4 +161,4 @@ def host_of_path(path: str, environ: Mapping[str, str], home: str | None) -> Hos
     if best is not None:
         return best[1]
     parts = path.split("/")
-    return next((host for part in reversed(parts) for telling, host in _TELLTALE if part == telling), None)
+    return next((host for part in reversed(parts) for telling, host in HOST_FOLDERS if part == telling), None)

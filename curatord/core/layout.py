@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
+from curatord.core.hosts import HOST_FOLDERS
 from curatord.core.names import Layout
 from curatord.core.settings import HostName, LibrarySettings
 
@@ -25,28 +26,13 @@ HERMES_MARKERS = frozenset(
     }
 )  # fmt: skip
 
-# The folder that holds `skills` (or `skill`), by host; the more special ones first.
-_HOST_FOLDERS: tuple[tuple[str, HostName], ...] = (
-    (".claude", "claude-code"),
-    (".hermes", "hermes"),
-    (".codex", "codex"),
-    (".pi", "pi"),
-    (".openclaw", "openclaw"),
-    (".dsh", "dsh"),
-    ("opencode", "opencode"),
-    (".opencode", "opencode"),
-    (".gemini", "gemini-cli"),
-    (".qwen", "qwen-code"),
-    (".copilot", "copilot-cli"),
-    (".cursor", "cursor"),
-)
 _STAMP = re.compile(r"(?P<name>.+)-(?P<stamp>\d{14})\Z")
 
 
 def host_of_path(path: str) -> HostName | None:
     """Return the host whose library lies at *path* (absolute, POSIX), or None where the path does not tell."""
     parents = path.rstrip("/").split("/")[:-1]
-    for folder, host in _HOST_FOLDERS:
+    for folder, host in HOST_FOLDERS:
         if folder in parents:
             return host
     return None

@@ -40,7 +40,6 @@ from curatord.core.transcript.claude_records import (
     leniently,
     outcome_of,
     prompt_text,
-    string_of,
 )
 from curatord.core.transcript.events import (
     DAY_MS,
@@ -56,6 +55,7 @@ from curatord.core.transcript.events import (
 from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, chained, content_key, fold_uuids, id_key
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.packages import in_package, skill_of_path
+from curatord.core.transcript.salvage import text_of_raw
 from curatord.core.transcript.shell import touched
 from curatord.core.transcript.times import FUTURE_MS, iso_of, ms_of_iso
 from curatord.core.values import EventKind
@@ -601,7 +601,7 @@ class ClaudeCodeParser:
         if side or record.isCompactSummary or record.isVisibleInTranscriptOnly:
             return
         if isinstance(content, list):
-            text = "\n".join(string_of(block.text) for block in content if block.type == "text")
+            text = "\n".join(text_of_raw(block.text) for block in content if block.type == "text")
             other = any(block.type != "text" for block in content)
         else:
             text = content or ""
@@ -634,7 +634,7 @@ class ClaudeCodeParser:
     def _meta(self, record: Record, content: str | list[Block] | None, tally: SessionTally, side: bool) -> None:
         """Take a meta record: the text that a slash command or a skill tool put before the model, or nothing to us."""
         if isinstance(content, list):
-            text = next((string_of(block.text) for block in content if block.type == "text"), "")
+            text = next((text_of_raw(block.text) for block in content if block.type == "text"), "")
         else:
             text = content or ""
         folder = None
@@ -687,7 +687,7 @@ class ClaudeCodeParser:
     def _queue_operation(self, record: Record, tally: SessionTally) -> None:
         operation = record.operation
         if operation == "enqueue":
-            text = string_of(record.content).lstrip()
+            text = text_of_raw(record.content).lstrip()
             shown = content_key(text.encode("utf-8", "replace")) if text else content_key(bytes(record.content))
             self._queue.append((shown, text.startswith("<")))
             del self._queue[:-KEEP_QUEUE]

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from curatord.core.transcript.lines import printable
+from curatord.core.transcript.salvage import text_of_raw
 
 __all__ = [
     "Arguments",
@@ -29,7 +30,6 @@ __all__ = [
     "leniently",
     "outcome_of",
     "prompt_text",
-    "string_of",
 ]
 
 Raw = msgspec.Raw
@@ -110,22 +110,6 @@ _attachment = msgspec.json.Decoder(Attachment).decode
 _outcome = msgspec.json.Decoder(Outcome).decode
 
 
-def string_of(raw: Raw) -> str:
-    """Return the string that *raw* holds, empty where it is something else."""
-    data = bytes(raw)
-    if not data.startswith(b'"'):
-        return ""
-    try:
-        return msgspec.json.decode(data, type=str)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        text = json.loads(data.decode("utf-8", "replace"), strict=False)
-    except ValueError:
-        return ""
-    return printable(text) if isinstance(text, str) else ""
-
-
 def prompt_text(raw: Raw) -> str:
     """Return the text of a queued prompt: a string, or a list of blocks."""
     if bytes(raw).startswith(b"["):
@@ -133,8 +117,8 @@ def prompt_text(raw: Raw) -> str:
             blocks = msgspec.json.decode(raw, type=list[Block])
         except msgspec.MsgspecError:
             return ""
-        return "\n".join(string_of(block.text) for block in blocks if block.type == "text")
-    return string_of(raw)
+        return "\n".join(text_of_raw(block.text) for block in blocks if block.type == "text")
+    return text_of_raw(raw)
 
 
 def outcome_of(raw: Raw) -> Outcome | str | None:
@@ -144,7 +128,7 @@ def outcome_of(raw: Raw) -> Outcome | str | None:
             return _outcome(data)
         except msgspec.MsgspecError:
             return None
-    return string_of(raw) or None
+    return text_of_raw(raw) or None
 
 
 def _strings(value: dict[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
