@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curatord.adapters.clock import SystemClock
 from curatord.adapters.sources.registry import open_source
 from curatord.adapters.store.database import open_database
 from curatord.adapters.store.ingest import IngestStore
@@ -18,6 +17,7 @@ from curatord.adapters.store.ingest_read import IngestQueries
 from curatord.core.settings import SourceSettings
 from curatord.core.transcript.times import iso_of
 from curatord.passes.ingest import scan
+from tests.scanned import FixedClock
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "transcripts"
 HOME = SAMPLES / "claude-code"
@@ -59,7 +59,7 @@ def stats(root: Path) -> dict[str, tuple[Any, ...]]:
 def test_expected_values(tmp_path: Path) -> None:
     """Sessions, turns, calls by tool and skill events are those of EXPECTED.json, and no sample is changed."""
     before = stats(HOME)
-    clock = SystemClock()
+    clock = FixedClock(datetime.now(UTC) + timedelta(days=1))  # the samples may have been copied here just now
     database = open_database(tmp_path, now=clock.now())
     source = open_source(SourceSettings(host="claude-code"), str(HOME))
 
