@@ -21,7 +21,17 @@ import msgspec
 
 from curatord.adapters.store.database import Database
 from curatord.core.cheap import dataclass, field
-from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
+from curatord.core.drift import newest_version
+from curatord.core.transcript.events import (
+    DAY_MS,
+    MAX_CWDS,
+    MAX_NAMES,
+    MAX_OFFSETS,
+    OTHER,
+    Findings,
+    SessionKind,
+    SessionTally,
+)
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
 from curatord.ports.ingest_store import Details, Known, Reading
@@ -307,7 +317,8 @@ class IngestStore:
                     self._gather(connection, batch, reading, file_id, session, tally)
                 done.append((place, file_id, shared))
             self._flush(connection, batch)
-            self._note_sources(connection, [r for r, (_, i, _) in zip(readings, done, strict=True) if i is not None])
+            written = [r for r, (_, i, _) in zip(readings, done, strict=True) if i is not None]
+            self._note_sources(connection, written, now_ms)
         return done
 
     def _refuse_counted(self, connection: sqlite3.Connection, reading: Reading) -> None:
@@ -478,10 +489,11 @@ class IngestStore:
             connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
             connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
 
-    def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> None:
-        """Add to the sources what `doctor` wants to know; most batches have nothing of the kind."""
+    def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading], now_ms: int) -> None:
+        """Add to the sources what `doctor` wants to know."""
         for source_id in {reading.source_id for reading in readings}:
             found = [r.slice.findings for r in readings if r.source_id == source_id]
+            _note_stretches(connection, source_id, found, now_ms // DAY_MS)
             versions = {version for f in found for version in f.versions}
             unknown: dict[str, int] = {}
             for f in found:
@@ -518,6 +530,34 @@ class IngestStore:
             raise self._database.failure(failed) from failed
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
+
+
+def _note_stretches(connection: sqlite3.Connection, source_id: int, found: Sequence[Findings], day: int) -> None:
+    """Add what was found to the stretches of the day, by version; a slice with several belongs to the newest."""
+    sums: dict[str, tuple[list[int], dict[str, int]]] = {}
+    for findings in found:
+        tallies = findings.sessions.values()
+        unreadable = sum(tally.unreadable for tally in tallies)
+        if not (findings.records or unreadable or findings.unknown):
+            continue
+        counts, unknown = sums.setdefault(newest_version(findings.versions), ([0, 0, 0], {}))
+        counts[0] += findings.records
+        counts[1] += unreadable
+        counts[2] += sum(tally.user_turns + tally.assistant_turns for tally in tallies)
+        _summed(unknown, findings.unknown)
+    for version, (counts, unknown) in sums.items():
+        key = (source_id, day, version)
+        if unknown:
+            held = connection.execute(
+                "SELECT unknown FROM stretches WHERE source = ? AND day = ? AND version = ?", key
+            ).fetchone()
+            unknown = _summed(json.loads(held[0]) if held else {}, unknown)
+        connection.execute(
+            "INSERT INTO stretches VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET records = records +"
+            " excluded.records, unreadable = unreadable + excluded.unreadable, turns = turns + excluded.turns,"
+            " unknown = CASE excluded.unknown WHEN '{}' THEN unknown ELSE excluded.unknown END",
+            (*key, *counts, _json(unknown)),
+        )
 
 
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
+from curatord.core.drift import Stretch
 from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillName
 from curatord.ports.ingest_store import CreatedBy, Resolve, SessionRow, SkillUse, SourceState
 
 __all__ = ["IngestQueries"]
+
+EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _EVENTS = (
     "SELECT s.host, s.session_id, e.at, e.skill, e.kind, e.via, e.path, e.cwd, e.session"
@@ -202,9 +205,22 @@ class IngestQueries:
                     versions=tuple(json.loads(row[11])),
                     problems=(*json.loads(row[12]), *(f"{path}: {error}" for path, error in errors)),
                     bad=tuple((path, offset, why) for path, told in bad for offset, why in json.loads(told)),
+                    stretches=self._stretches(source_id),
                 )
             )
         return found
+
+    def _stretches(self, source_id: int) -> tuple[Stretch, ...]:
+        """Return what was read of a source by day and version, oldest first."""
+        rows = self._connection.execute(
+            "SELECT day, version, records, unreadable, turns, unknown FROM stretches WHERE source = ?"
+            " ORDER BY day, version",
+            (source_id,),
+        )
+        return tuple(
+            Stretch(date.fromordinal(EPOCH_DAY + day), version, records, unreadable, turns, json.loads(unknown))
+            for day, version, records, unreadable, turns, unknown in rows
+        )
 
     def calls_per_day(self, source_ids: Sequence[int], *, since: datetime, until: datetime) -> float:
         """Return turns of the model per day over the time given."""
