@@ -90,6 +90,11 @@ class DaemonApp(Protocol):
         """Return the folders and files whose changes matter, existing or not."""
         ...
 
+    @property
+    def curated(self) -> Sequence[str]:
+        """The paths of the libraries that it may change, for other daemons' `doctor`."""
+        ...
+
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie: places, libraries and their hosts are looked for anew."""
         ...
@@ -478,6 +483,7 @@ class Daemon:
             "activity": activity,
             "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
+            "libraries": list(self._app.curated),
             "last_error": next((trouble.text for trouble in self._trouble.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,

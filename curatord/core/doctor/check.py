@@ -40,7 +40,7 @@ class Check:
         check: The subject, a stable word, with a name where there are several: `state`, `library claude`.
         level: As bad as the worst that was found.
         found: What is so, in one sentence or several.
-        mend: What to do about it; empty where nothing is to be done.
+        mend: What to do about it, a line for each thing; empty where nothing is to be done.
         details: More, a line each, for who looks closer.
     """
 
@@ -88,7 +88,7 @@ def check_of(check: str, summary: str, issues: Sequence[Issue], details: Iterabl
         check=check,
         level=ordered[0].level if ordered else "fine",
         found="; ".join(words),
-        mend="; ".join(dict.fromkeys(issue.mend for issue in ordered if issue.mend)),
+        mend="\n".join(dict.fromkeys(issue.mend for issue in ordered if issue.mend)),
         details=tuple(details),
     )
 

@@ -72,6 +72,7 @@ class SourceFacts:
         odd: What the listing passed over, in words.
         near: Where nothing was found, names there that look like transcripts and are not listed.
         counted: What is stored of it; None: it was never scanned.
+        forgotten: The database cannot be used, so what was read of it is not known.
     """
 
     host: str
@@ -85,6 +86,7 @@ class SourceFacts:
     near: Sequence[str] = ()
     counted: Counted | None = None
     retention: Retention | None = None
+    forgotten: bool = False
 
 
 def check_sources(sources: Sequence[SourceFacts], now: datetime) -> list[Check]:
@@ -110,6 +112,9 @@ def check_source(source: SourceFacts, now: datetime) -> Check:
     if not source.exists:
         return _absent(name, source)
     counted = source.counted
+    if source.forgotten:
+        issue = Issue(level="note", words="what was read of it is not known while the database cannot be used")
+        return check_of(name, f"{source.path}: {_files(source)}", [issue], [f"place: {source.why}"])
     if counted is None or counted.scanned_at is None:
         found = f"{source.path}: {_files(source)}, never scanned"
         return check_of(name, found, [Issue(level="note", words="", mend="curatord scan")], [f"place: {source.why}"])
@@ -119,7 +124,8 @@ def check_source(source: SourceFacts, now: datetime) -> Check:
         f"unreadable {percent(_unreadable_share(counted))}"
     )
     issues = [*_drift(counted), *_unreadable(counted), *_failing(source, counted), *_times(counted, now)]
-    return check_of(name, summary, [*issues, *_retention(source)], _details(source, counted))
+    issues += [*_retention(source), *_misses(source)]
+    return check_of(name, summary, issues, _details(source, counted))
 
 
 def _absent(name: str, source: SourceFacts) -> Check:
@@ -183,20 +189,21 @@ def _unreadable(counted: Counted) -> list[Issue]:
 def _failing(source: SourceFacts, counted: Counted) -> list[Issue]:
     if not counted.failing and not counted.problems:
         return []
-    level, count = "warning", max(counted.failing, len(counted.problems))
-    if source.files and counted.failing >= source.files:
-        level = "failure"
+    count = max(counted.failing, len(counted.problems))
+    whole = bool(source.files) and counted.failing >= (source.files or 0)
     shown = "; ".join(counted.problems[:2]) + (f"; and {count - 2} more" if count > 2 else "")
     words = f"{plural(count, 'place')} in it could not be read: {shown}"
     mend = "look at the rights of what is named; it is tried again by itself"
-    return [Issue(level="failure" if level == "failure" else "warning", words=words, mend=mend)]
+    return [Issue(level="failure" if whole else "warning", words=words, mend=mend)]
 
 
 def _times(counted: Counted, now: datetime) -> list[Issue]:
     issues = []
     if counted.newest_record_at is not None and counted.newest_record_at > now + FUTURE:
         words = f"its newest record is of {_moment(counted.newest_record_at)}, which is still to come"
-        issues.append(Issue(level="warning", words=words, mend="set the clock of the machine that wrote it, or of this"))
+        issues.append(
+            Issue(level="warning", words=words, mend="set the clock of the machine that wrote it, or of this")
+        )
     if counted.future_times >= FEW and counted.future_times >= UNREADABLE_SHARE * counted.records:
         words = f"{counted.future_times:,} records had a time in the future, which was taken as unknown"
         issues.append(Issue(level="warning", words=words, mend="set the clock of the machine that wrote them"))
@@ -209,6 +216,15 @@ def _retention(source: SourceFacts) -> list[Issue]:
         return []
     words = f"{plural(kept.at_risk, 'unread file')} will be deleted by the host within three days ({kept.where})"
     return [Issue(level="warning", words=words, mend="curatord scan, and let the daemon run")]
+
+
+def _misses(source: SourceFacts) -> list[Issue]:
+    """Say that a place holds no transcript, but files that look like some (bugs B102)."""
+    if source.files != 0 or not source.near:
+        return []
+    words = f"no transcript of {source.host} is there, but {plural(len(source.near), 'file')} of such a kind"
+    mend = "is `path` the folder that the host writes into, and `host` the right one?"
+    return [Issue(level="warning", words=words, mend=mend)]
 
 
 def _details(source: SourceFacts, counted: Counted) -> list[str]:
@@ -234,5 +250,3 @@ def _details(source: SourceFacts, counted: Counted) -> list[str]:
         details.append(f"the host deletes transcripts after {source.retention.days} days ({source.retention.where})")
     details += [f"passed over: {words}" for words in list(source.odd)[:SHOWN]]
     return details + [f"looks like a transcript and is not one of this host: {name}" for name in source.near[:SHOWN]]
-
-
