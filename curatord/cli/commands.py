@@ -173,7 +173,7 @@ COMMANDS: tuple[Command, ...] = (
         "set up",
         "find the hosts of this machine and write a commented configuration; touches nothing else",
         "curatord init --yes",
-        "setup:init",
+        "init:init",
         _init,
     ),
     Command(

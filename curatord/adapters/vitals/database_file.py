@@ -36,15 +36,21 @@ def look_into(state_dir: Path, *, seconds: float = LOOK_S) -> tuple[DatabaseFact
     mark = marked(path)
     if mark is not None and mark.is_about(path):
         return DatabaseFacts(path=str(path), exists=True, newest=NEWEST, damage=mark.why), None
-    still = not _has_wal(path)
+    before = _signs(path)
+    still = not before[-1]
     facts, database = _look(path, seconds, immutable=still)
-    if still and (facts.damage is not None or facts.error is not None):
+    if still and (facts.damage is not None or facts.error is not None) and _signs(path) != before:
         facts, database = _look(path, seconds, immutable=False)
     return facts, database
 
 
-def _has_wal(path: Path) -> bool:
-    return _bytes(f"{path}-wal") > 0
+def _signs(path: Path) -> tuple[int, int, int]:
+    """Return what is different where somebody writes: size and time of the file, size of its `-wal`."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_size, found.st_mtime_ns, _bytes(f"{path}-wal"))
 
 
 def _bytes(path: str) -> int:
@@ -123,7 +129,7 @@ def _checked(connection: sqlite3.Connection, seconds: float) -> tuple[str | None
         raise
     finally:
         connection.set_progress_handler(None, 0)
-    return (None if answer == "ok" else str(answer)), True
+    return (None if answer == "ok" else " ".join(str(answer).split())), True
 
 
 def newest_times(database: Database) -> tuple[datetime, str] | None:

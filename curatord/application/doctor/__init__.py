@@ -64,6 +64,7 @@ def doctor(parts: Parts, *, notices: Sequence[str], llm: bool) -> list[dict[str,
         notices: What the reading of the configuration had to say.
         llm: Whether models are asked.
     """
+    parts.log  # noqa: B018 - what is said of retries belongs on standard error, and not before the answer
     progress = parts.surroundings.progress
     checks: list[Check] = []
     with Ward(parts, notices=notices, asks=llm) as ward:

@@ -2,8 +2,8 @@
 The examination of the models: who would be asked, and one small question.
 
 The question goes the way of every other (redacted, bounded, one repair), and only where the budget of the run and of
-the day has room for it. What is learnt is kept nowhere: a doctor changes nothing, so the few hundred tokens it takes
-are in no account.
+the day has room for it. What is learnt is kept nowhere: a doctor changes nothing, so the some 500 tokens it takes are
+in no account.
 """
 
 from __future__ import annotations

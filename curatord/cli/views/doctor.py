@@ -24,6 +24,7 @@ def show_doctor(out: Output, checks: Any, *, verbose: bool) -> None:
     """Print *checks*; details where something is wrong, all of them with *verbose*. On a terminal lines are folded."""
     name_width = max((len(check["check"]) for check in checks), default=0)
     indent = 6 + name_width + 2
+    told: set[str] = set()  # what a note advises is said once, however many sources were never scanned
     for check in checks:
         mark, style = _MARKS[check["level"]]
         head: list[Cell] = [(f"{mark:<6}", style), (f"{check['check']:<{name_width}}  ", "bold")]
@@ -31,7 +32,11 @@ def show_doctor(out: Output, checks: Any, *, verbose: bool) -> None:
         out.line(*head, lines[0])
         for line in lines[1:]:
             out.line(" " * indent, line)
-        for mend in check["mend"].split("\n") if check["mend"] else ():
+        mends = check["mend"].split("\n") if check["mend"] else []
+        if check["level"] == "note":
+            mends = [mend for mend in mends if mend not in told]
+        told.update(mends)
+        for mend in mends:
             for number, line in enumerate(_folded(out, mend, indent + 3)):
                 out.line(" " * indent, "-> " if number == 0 else "   ", line if check["ok"] else (line, "bold"))
         if verbose or check["level"] in ("warning", "failure"):

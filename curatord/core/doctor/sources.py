@@ -8,7 +8,7 @@ is, since a mount that is away looks like a host that nobody uses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from curatord.core.cheap import dataclass, field
@@ -98,11 +98,23 @@ def check_sources(sources: Sequence[SourceFacts], now: datetime) -> list[Check]:
             mend="name one under `sources`, or run `curatord init` where an agent host is installed",
         )
         return [check_of("sources", "", [issue])]
-    return [check_source(source, now) for source in sources]
+    there = {source.host for source in sources if source.exists}
+    spare = [source for source in sources if _is_spare(source, there)]
+    return [
+        check_source(source, now, [other.path for other in spare if other.host == source.host])
+        for source in sources
+        if source not in spare
+    ]
 
 
-def check_source(source: SourceFacts, now: datetime) -> Check:
-    """Return how *source* is; *now* is for times in the future."""
+def _is_spare(source: SourceFacts, there: Collection[str]) -> bool:
+    """Return whether *source* is a default place that its host does not use: it has another one, or a better name."""
+    unused = not source.exists and source.error is None and source.why != "configured"
+    return unused and source.host in there and not (source.counted is not None and source.counted.sessions)
+
+
+def check_source(source: SourceFacts, now: datetime, spare: Sequence[str] = ()) -> Check:
+    """Return how *source* is; *now* is for times in the future, *spare* are places its host does not use."""
     name = f"source {source.host}"
     if source.error is not None:
         mend = f"let this user read {source.path} and the folders below it; reading is all curatord does there"
@@ -125,7 +137,8 @@ def check_source(source: SourceFacts, now: datetime) -> Check:
     )
     issues = [*_drift(counted), *_unreadable(counted), *_failing(source, counted), *_times(counted, now)]
     issues += [*_retention(source), *_misses(source)]
-    return check_of(name, summary, issues, _details(source, counted))
+    details = [*_details(source, counted), *(f"not used by the host: {path}" for path in spare)]
+    return check_of(name, summary, issues, details)
 
 
 def _absent(name: str, source: SourceFacts) -> Check:
