@@ -132,17 +132,15 @@ def drift_of(stretches: Sequence[Stretch]) -> list[Drift]:
     found: list[Drift] = []
     # Which types were always unknown does not matter to a share, but a person looks for the new ones.
     types = sorted(late.unknown.items(), key=lambda item: (-item[1], item[0]))
-    if late.unknown_records >= FEW and late.unknown_share >= max(
-        UNKNOWN_SHARE, TIMES_USUAL * before.unknown_share if before.records >= ENOUGH else 0.0
-    ):
+    if late.unknown_records >= FEW and late.unknown_share >= _bound(UNKNOWN_SHARE, before, before.unknown_share):
         names = ", ".join(f"{name} ({count})" for name, count in types[:SHOWN])
         sentence = (
             f"{since}, {percent(late.unknown_share)} of the records are of types that are not known here"
             f"{_usually(before, before.unknown_share)}: {names}"
         )
         found.append(Drift(what="unknown", since=since, sentence=sentence, types=tuple(types)))
-    if late.unreadable >= FEW // 2 and late.unreadable_share >= max(
-        UNREADABLE_SHARE, TIMES_USUAL * before.unreadable_share if before.records >= ENOUGH else 0.0
+    if late.unreadable >= FEW // 2 and late.unreadable_share >= _bound(
+        UNREADABLE_SHARE, before, before.unreadable_share
     ):
         sentence = (
             f"{since}, {percent(late.unreadable_share)} of the records cannot be read"
@@ -164,6 +162,14 @@ def percent(share: float) -> str:
     if points < 0.1:
         return "under 0.1 %"
     return f"{points:.1f} %" if points < 10 else f"{points:.0f} %"
+
+
+def _bound(least: float, before: Sum, share: float) -> float:
+    """Return the share from which on it is unusual: never less than *least*, never out of reach."""
+    if before.records < ENOUGH:
+        return least
+    # Where much was always passed over, three times that may be more than all: half-way to all is unusual then.
+    return max(least, min(TIMES_USUAL * share, (1 + share) / 2))
 
 
 def _usually(before: Sum, share: float) -> str:
