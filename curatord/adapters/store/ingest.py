@@ -536,22 +536,27 @@ def _note_stretches(connection: sqlite3.Connection, source_id: int, found: Seque
     """Add what was found to the stretches of the day, by version; a slice with several belongs to the newest."""
     sums: dict[str, tuple[list[int], dict[str, int]]] = {}
     for findings in found:
-        tallies = findings.sessions.values()
-        unreadable = sum(tally.unreadable for tally in tallies)
-        if not (findings.records or unreadable or findings.unknown):
-            continue
-        counts, unknown = sums.setdefault(newest_version(findings.versions), ([0, 0, 0], {}))
-        counts[0] += findings.records
-        counts[1] += unreadable
-        counts[2] += sum(tally.user_turns + tally.assistant_turns for tally in tallies)
-        _summed(unknown, findings.unknown)
+        versions = findings.versions
+        version = newest_version(versions) if len(versions) > 1 else next(iter(versions), "")
+        held = sums.get(version)
+        if held is None:
+            held = sums[version] = ([0, 0, 0], {})
+        counts = held[0]
+        for tally in findings.sessions.values():
+            counts[0] += tally.records
+            counts[1] += tally.unreadable
+            counts[2] += tally.user_turns + tally.assistant_turns
+        if findings.unknown:
+            _summed(held[1], findings.unknown)
     for version, (counts, unknown) in sums.items():
         key = (source_id, day, version)
+        if not (any(counts) or unknown):
+            continue
         if unknown:
-            held = connection.execute(
+            before = connection.execute(
                 "SELECT unknown FROM stretches WHERE source = ? AND day = ? AND version = ?", key
             ).fetchone()
-            unknown = _summed(json.loads(held[0]) if held else {}, unknown)
+            unknown = _summed(json.loads(before[0]) if before else {}, unknown)
         connection.execute(
             "INSERT INTO stretches VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET records = records +"
             " excluded.records, unreadable = unreadable + excluded.unreadable, turns = turns + excluded.turns,"
