@@ -181,10 +181,10 @@ def test_folders_are_counted_once_and_in_bounded_time(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "state.db").write_text("", encoding="utf-8")
 
-    assert (3, True) == count_folders([tmp_path])
-    assert (1, True) == count_folders([tmp_path / "state.db"])
-    assert (0, True) == count_folders([tmp_path / "none"])
-    assert (0, False) == count_folders([tmp_path], seconds=-1)
+    assert (3, True, (str(tmp_path / "loop"),)) == count_folders([tmp_path])
+    assert (1, True, ()) == count_folders([tmp_path / "state.db"])
+    assert (0, True, ()) == count_folders([tmp_path / "none"])
+    assert (0, False, ()) == count_folders([tmp_path], seconds=-1)
 
 
 def test_without_proc_nobody_can_look_for_others(tmp_path: Path) -> None:

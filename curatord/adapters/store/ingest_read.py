@@ -8,6 +8,7 @@ and left out of every answer here.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -17,7 +18,7 @@ from curatord.core.drift import Stretch
 from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillName
 from curatord.ports.ingest_store import CreatedBy, Resolve, SessionRow, SkillUse, SourceState
 
-__all__ = ["IngestQueries"]
+__all__ = ["IngestQueries", "stretches_of"]
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 
@@ -205,22 +206,10 @@ class IngestQueries:
                     versions=tuple(json.loads(row[11])),
                     problems=(*json.loads(row[12]), *(f"{path}: {error}" for path, error in errors)),
                     bad=tuple((path, offset, why) for path, told in bad for offset, why in json.loads(told)),
-                    stretches=self._stretches(source_id),
+                    stretches=stretches_of(self._connection, source_id),
                 )
             )
         return found
-
-    def _stretches(self, source_id: int) -> tuple[Stretch, ...]:
-        """Return what was read of a source by day and version, oldest first."""
-        rows = self._connection.execute(
-            "SELECT day, version, records, unreadable, turns, unknown FROM stretches WHERE source = ?"
-            " ORDER BY day, version",
-            (source_id,),
-        )
-        return tuple(
-            Stretch(date.fromordinal(EPOCH_DAY + day), version, records, unreadable, turns, json.loads(unknown))
-            for day, version, records, unreadable, turns, unknown in rows
-        )
 
     def calls_per_day(self, source_ids: Sequence[int], *, since: datetime, until: datetime) -> float:
         """Return turns of the model per day over the time given."""
@@ -238,6 +227,19 @@ class IngestQueries:
 
     def _one(self, query: str, source_id: int) -> Any:
         return self._connection.execute(query, (source_id,)).fetchone()
+
+
+def stretches_of(connection: sqlite3.Connection, source_id: int) -> tuple[Stretch, ...]:
+    """Return what was read of a source by day and version, oldest first."""
+    rows = connection.execute(
+        "SELECT day, version, records, unreadable, turns, unknown FROM stretches WHERE source = ?"
+        " ORDER BY day, version",
+        (source_id,),
+    )
+    return tuple(
+        Stretch(date.fromordinal(EPOCH_DAY + day), version, records, unreadable, turns, json.loads(unknown))
+        for day, version, records, unreadable, turns, unknown in rows
+    )
 
 
 class _Use:

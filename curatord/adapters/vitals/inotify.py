@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Used", "count_folders", "limits", "used_by"]
+__all__ = ["Folders", "Used", "count_folders", "limits", "used_by"]
 
 PROC = Path("/proc")
 MAX_FOLDERS = 1_000_000
 COUNT_S = 10.0
+MAX_LINKS = 20
 
 
 class Used(NamedTuple):
@@ -20,6 +21,14 @@ class Used(NamedTuple):
 
     watches: int
     instances: int
+
+
+class Folders(NamedTuple):
+    """Folders that take a watch each, by *number*; *whole*: that is all of them; *links* are some that lead to further folders."""
+
+    number: int
+    whole: bool
+    links: tuple[str, ...] = ()
 
 
 def limits(proc: Path = PROC) -> tuple[int | None, int | None]:
@@ -67,22 +76,27 @@ def _processes(user: int, proc: Path) -> Iterable[Path]:
             continue
 
 
-def count_folders(roots: Iterable[Path], *, seconds: float = COUNT_S) -> tuple[int, bool]:
-    """Return how many folders lie at and below *roots*, links not followed, and whether that is all of them."""
+def count_folders(roots: Iterable[Path], *, seconds: float = COUNT_S) -> Folders:
+    """Return how many folders lie at and below *roots*, links not followed."""
     until = time.monotonic() + seconds
     count = 0
+    links: list[str] = []
     for root in roots:
         waiting = [os.path.realpath(root)]
         while waiting:
             if count >= MAX_FOLDERS or time.monotonic() > until:
-                return count, False
+                return Folders(count, whole=False, links=tuple(links))
             folder = waiting.pop()
             try:
                 with os.scandir(folder) as entries:
-                    waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        elif len(links) < MAX_LINKS and entry.is_symlink() and entry.is_dir():
+                            links.append(entry.path)
             except NotADirectoryError:
                 pass  # a database file takes a watch too
             except OSError:
                 continue
             count += 1
-    return count, True
+    return Folders(count, whole=True, links=tuple(links))

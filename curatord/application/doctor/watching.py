@@ -26,10 +26,9 @@ def events(ward: Ward) -> Sequence[Check]:
     mode = ward.parts.config.daemon.watch
     published = ward.daemon.get("watches")
     by_daemon = ward.daemon["alive"] and isinstance(published, list) and bool(published)
-    roots = [] if by_daemon or mode == "poll" else list(Service(ward.parts).watch_roots())
+    folders = count_folders(_roots(ward))
+    roots = [] if by_daemon or mode == "poll" or folders.number > TOO_MANY else _roots(ward)
     probe_in, unprobed = _probe_place(ward)
-    if roots and count_folders(roots)[0] > TOO_MANY:
-        roots = []
     states, took = ([], None) if mode == "poll" else try_watching(roots, probe_in)
     places = [(state.path, state.how, state.reason) for state in states]
     if by_daemon and isinstance(published, list):
@@ -41,8 +40,14 @@ def events(ward: Ward) -> Sequence[Check]:
         places=[WatchedPlace(path, how, reason, file_system_of(path)) for path, how, reason in places],
         by_daemon=by_daemon,
         mode=mode,
+        links=folders.links,
     )
     return [check_events(facts)]
+
+
+def _roots(ward: Ward) -> list[Path]:
+    """Return the folders and files that a daemon would watch."""
+    return list(Service(ward.parts).watch_roots())
 
 
 def _probe_place(ward: Ward) -> tuple[Path | None, str | None]:
@@ -60,15 +65,15 @@ def inotify(ward: Ward) -> Sequence[Check]:
     watches, instances = limits()
     if watches is None or instances is None:
         return [check_inotify(InotifyFacts(max_watches=None, max_instances=None, folders=0))]
-    folders, whole = count_folders(Service(ward.parts).watch_roots())
+    folders = count_folders(_roots(ward))
     of = partial(used_by, os.getuid())
     used, pid = of(), ward.daemon.get("pid")
     ours = of(only=pid) if isinstance(pid, int) else Used(0, 0)
     facts = InotifyFacts(
         max_watches=watches,
         max_instances=instances,
-        folders=folders,
-        counted_whole=whole,
+        folders=folders.number,
+        counted_whole=folders.whole,
         used_watches=used.watches,
         used_instances=used.instances,
         ours=ours.watches,

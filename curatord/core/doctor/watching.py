@@ -42,6 +42,7 @@ class EventFacts:
         places: The folders and files of transcripts.
         by_daemon: They are as the running daemon says, else as a trial found.
         mode: The setting `daemon.watch`.
+        links: Folders within the places that are links to others, which no watch follows.
     """
 
     probe_s: float | None
@@ -50,6 +51,7 @@ class EventFacts:
     places: Sequence[WatchedPlace]
     by_daemon: bool
     mode: str
+    links: Sequence[str] = ()
 
 
 def check_events(events: EventFacts) -> Check:
@@ -85,6 +87,7 @@ def check_events(events: EventFacts) -> Check:
     who = "by the daemon" if events.by_daemon else "in a trial"
     summary = f"{plural(len(watched), 'place')} watched {who}" + (f", {len(waiting)} not there yet" if waiting else "")
     details = [f"{place.path}: {place.how}" + (f", {place.reason}" if place.reason else "") for place in events.places]
+    details += [f"{link}: a link, so what changes behind it is found by the next rescan" for link in events.links]
     return check_of("events", ", ".join(part for part in (probed, summary) if part), issues, details)
 
 
