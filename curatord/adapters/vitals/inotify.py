@@ -24,7 +24,7 @@ class Used(NamedTuple):
 
 
 class Folders(NamedTuple):
-    """How many folders take a watch each; *whole*: that is all of them; *links* are some that lead to further folders."""
+    """How many folders take a watch each; *whole*: none was left out; *links* are some that lead to further folders."""
 
     number: int
     whole: bool
