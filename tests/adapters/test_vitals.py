@@ -78,7 +78,8 @@ def test_actions_left_half_way_and_decisions_that_cannot_be_read(tmp_path: Path)
     facts = look_at_state(tmp_path)
 
     assert 1 == facts.unfinished
-    assert "decisions.json" in (facts.decisions or "")
+    assert facts.decisions is not None
+    assert "decisions.json" in facts.decisions[0]
 
 
 def test_a_disk_is_told_once(tmp_path: Path) -> None:
@@ -126,6 +127,13 @@ def test_a_database_that_is_marked_is_not_opened(tmp_path: Path) -> None:
     database.close()
 
     assert ("malformed", None) == (look_into(tmp_path)[0].damage, look_into(tmp_path)[1])
+
+
+def test_a_database_that_cannot_even_be_looked_for(tmp_path: Path) -> None:
+    """A folder without the right to enter it, or a name that no file system takes: an error, and not its absence."""
+    facts, database = look_into(tmp_path / ("x" * 300))
+
+    assert (True, "File name too long", None) == (facts.exists, facts.error, database)
 
 
 def test_a_real_probe_is_told_of_and_removed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from curatord.adapters.store.damage import is_damage, marked
 from curatord.adapters.store.database import FILE_NAME, NEWEST, Database, from_ms, migrate
 from curatord.core.doctor.setup import DatabaseFacts
+from curatord.errors import StateError
 
 __all__ = ["look_into", "newest_times"]
 
@@ -31,9 +32,14 @@ def look_into(state_dir: Path, *, seconds: float = LOOK_S) -> tuple[DatabaseFact
     The pages are looked at for at most *seconds*.
     """
     path = state_dir / FILE_NAME
-    if not path.exists():
+    try:
+        path.stat()
+        mark = marked(path)
+    except (FileNotFoundError, NotADirectoryError):
         return DatabaseFacts(path=str(path), exists=False, newest=NEWEST), None
-    mark = marked(path)
+    except (OSError, StateError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return DatabaseFacts(path=str(path), exists=True, newest=NEWEST, error=why), None
     if mark is not None and mark.is_about(path):
         return DatabaseFacts(path=str(path), exists=True, newest=NEWEST, damage=mark.why), None
     before = _signs(path)

@@ -59,11 +59,13 @@ def _unfinished(path: Path) -> int:
         return 0
 
 
-def _decisions(path: Path) -> str | None:
+def _decisions(path: Path) -> tuple[str, str] | None:
+    if not os.access(path, os.R_OK | os.X_OK):
+        return None  # the folder's own rights are told
     try:
         DecisionsFile(state_dir=path).load()
     except StateError as error:
-        return str(error)
+        return str(error), error.hint
     return None
 
 

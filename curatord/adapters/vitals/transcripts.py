@@ -33,7 +33,7 @@ class Listing(NamedTuple):
     error: str | None = None
     files: int | None = None
     unread: tuple[float, ...] | None = None
-    odd: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
 
 
@@ -49,13 +49,13 @@ def list_transcripts(source: Source, known: Mapping[str, Known], *, seconds: flo
             if read is None or read.size != item.size:
                 unread.append(item.mtime_ns / 1e9)
             if files % 1000 == 0 and time.monotonic() > until:
-                return Listing(exists=True, odd=tuple(source.problems))
+                return Listing(exists=True, unseen=tuple(source.problems))
     except FileNotFoundError:
         return Listing(exists=False)
     except OSError as error:
         return Listing(exists=True, error=error.strerror or str(error))
     near = _near(source.path) if not files else ()
-    return Listing(exists=True, files=files, unread=tuple(unread), odd=tuple(source.problems), near=near)
+    return Listing(exists=True, files=files, unread=tuple(unread), unseen=tuple(source.problems), near=near)
 
 
 def _signed(number: int) -> int:

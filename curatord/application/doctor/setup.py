@@ -108,4 +108,5 @@ def clock(ward: Ward) -> Sequence[Check]:
 
     newest = [state.newest_record_at for state in ward.counted.values() if state.newest_record_at is not None]
     stored = newest_times(ward.parts.looking_database)
-    return [check_clock(ward.now, newest_record_at=max(newest, default=None), newest_stored=stored)]
+    record = max(newest, default=None)
+    return [check_clock(ward.now, newest_record_at=record, newest_stored=stored, forgotten=ward.forgot)]

@@ -37,7 +37,7 @@ def transcripts(ward: Ward) -> Sequence[Check]:
                 error=listing.error,
                 files=listing.files,
                 unread=None if unread is None else len(unread),
-                odd=listing.odd,
+                unseen=listing.unseen,
                 near=listing.near,
                 counted=None if state is None else _counted(state),
                 forgotten=ward.forgot,

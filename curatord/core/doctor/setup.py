@@ -103,7 +103,7 @@ class StateFacts:
         writable: Whether this process may write into it.
         file_system: Its type, as the kernel names it; empty where unknown.
         unfinished: Actions that a kill left half-way.
-        decisions: Why the plain file of decisions cannot be read, or None.
+        decisions: Why the plain file of decisions cannot be read and what mends it, or None.
     """
 
     path: str
@@ -116,7 +116,7 @@ class StateFacts:
     writable: bool = True
     file_system: str = ""
     unfinished: int = 0
-    decisions: str | None = None
+    decisions: tuple[str, str] | None = None
 
 
 def check_state(state: StateFacts) -> Check:
@@ -137,7 +137,7 @@ def check_state(state: StateFacts) -> Check:
         words = f"it belongs to the user with the id {state.owner}, and this is {state.user}"
         mend = f"chown -R {state.user} {state.path}, or run curatord as its owner"
         issues.append(Issue(level="failure", words=words, mend=mend))
-    if not state.writable:
+    elif not state.writable:
         words = f"it cannot be written by this user (id {state.user})"
         mend = "give it to this user, or set another `state_dir`; a service also needs it among its ReadWritePaths"
         issues.append(Issue(level="failure", words=words, mend=mend))
@@ -150,8 +150,8 @@ def check_state(state: StateFacts) -> Check:
         )
         issues.append(Issue(level="failure", words=words, mend="set `state_dir` to a folder on a disk of this machine"))
     if state.decisions is not None:
-        mend = "put back a copy of decisions.json, or move it away: then what the database knows counts"
-        words = f"the file of what people decided cannot be read: {state.decisions}"
+        words, mend = state.decisions
+        words = f"the file of what people decided cannot be read: {words}"
         issues.append(Issue(level="failure", words=words, mend=mend))
     if state.unfinished:
         words = f"{plural(state.unfinished, 'action')} left half-way by a kill or at work just now"
@@ -247,13 +247,21 @@ def check_disk(disks: Sequence[DiskFacts]) -> Check:
 
 
 def check_clock(
-    now: datetime, *, newest_record_at: datetime | None, newest_stored: tuple[datetime, str] | None
+    now: datetime,
+    *,
+    newest_record_at: datetime | None,
+    newest_stored: tuple[datetime, str] | None,
+    forgotten: bool = False,
 ) -> Check:
     """
     Return whether the clock can be right.
 
-    *newest_stored* is the latest time that curatord itself ever wrote down, with what it was of.
+    *newest_stored* is the latest time that curatord itself ever wrote down, with what it was of; *forgotten*: the
+    database cannot be used, so neither is known.
     """
+    if forgotten:
+        words = f"{now:%Y-%m-%d %H:%M} UTC; what was written earlier is not known while the database cannot be used"
+        return check_of("clock", "", [Issue(level="note", words=words)])
     issues = []
     if newest_stored is not None and newest_stored[0] > now + STEP:
         words = (

@@ -69,7 +69,7 @@ class SourceFacts:
         error: Why it cannot be listed, or None.
         files: How many transcripts (or databases) are there; None where that was not found out.
         unread: How many of them have something that was not read yet, or None.
-        odd: What the listing passed over, in words.
+        unseen: What of it could not be listed, in words.
         near: Where nothing was found, names there that look like transcripts and are not listed.
         counted: What is stored of it; None: it was never scanned.
         forgotten: The database cannot be used, so what was read of it is not known.
@@ -82,7 +82,7 @@ class SourceFacts:
     error: str | None = None
     files: int | None = None
     unread: int | None = None
-    odd: Sequence[str] = ()
+    unseen: Sequence[str] = ()
     near: Sequence[str] = ()
     counted: Counted | None = None
     retention: Retention | None = None
@@ -126,16 +126,18 @@ def check_source(source: SourceFacts, now: datetime, spare: Sequence[str] = ()) 
     counted = source.counted
     if source.forgotten:
         issue = Issue(level="note", words="what was read of it is not known while the database cannot be used")
-        return check_of(name, f"{source.path}: {_files(source)}", [issue], [f"place: {source.why}"])
+        found = f"{source.path}: {_files(source)}"
+        return check_of(name, found, [issue, *_trouble(source, None)], [f"place: {source.why}"])
     if counted is None or counted.scanned_at is None:
         found = f"{source.path}: {_files(source)}, never scanned"
-        return check_of(name, found, [Issue(level="note", words="", mend="curatord scan")], [f"place: {source.why}"])
+        issues = [Issue(level="note", words="", mend="curatord scan"), *_trouble(source, None), *_misses(source)]
+        return check_of(name, found, issues, [f"place: {source.why}"])
     summary = (
         f"{source.path}: {_files(source)}, {plural(counted.sessions, 'session')}, "
         f"{counted.records:,} records up to {_moment(counted.newest_record_at)}; unknown {_unknown(counted)}, "
         f"unreadable {percent(_unreadable_share(counted))}"
     )
-    issues = [*_drift(counted), *_unreadable(counted), *_failing(source, counted), *_times(counted, now)]
+    issues = [*_drift(counted), *_unreadable(counted), *_trouble(source, counted), *_times(counted, now)]
     issues += [*_retention(source), *_misses(source)]
     details = [*_details(source, counted), *(f"not used by the host: {path}" for path in spare)]
     return check_of(name, summary, issues, details)
@@ -199,14 +201,17 @@ def _unreadable(counted: Counted) -> list[Issue]:
     return [Issue(level="warning", words=words, mend="look at the offsets in the details; what is whole was counted")]
 
 
-def _failing(source: SourceFacts, counted: Counted) -> list[Issue]:
-    if not counted.failing and not counted.problems:
+def _trouble(source: SourceFacts, counted: Counted | None) -> list[Issue]:
+    """Say what could not be listed now, or not be read by the last scan."""
+    told = list(dict.fromkeys([*source.unseen, *(counted.problems if counted is not None else ())]))
+    failing = counted.failing if counted is not None else 0
+    if not told and not failing:
         return []
-    count = max(counted.failing, len(counted.problems))
-    whole = bool(source.files) and counted.failing >= (source.files or 0)
-    shown = "; ".join(counted.problems[:2]) + (f"; and {count - 2} more" if count > 2 else "")
-    words = f"{plural(count, 'place')} in it could not be read: {shown}"
-    mend = "look at the rights of what is named; it is tried again by itself"
+    count = max(failing, len(told))
+    whole = bool(source.files) and failing >= (source.files or 0)
+    shown = "; ".join(told[:2]) + (f"; and {count - 2} more" if count > 2 else "")
+    words = f"{plural(count, 'place')} in it cannot be read: {shown}"
+    mend = "let this user read what is named; it is tried again by itself"
     return [Issue(level="failure" if whole else "warning", words=words, mend=mend)]
 
 
@@ -261,5 +266,4 @@ def _details(source: SourceFacts, counted: Counted) -> list[str]:
         details.append(f"{counted.future_times:,} times in the future, taken as unknown")
     if source.retention is not None:
         details.append(f"the host deletes transcripts after {source.retention.days} days ({source.retention.where})")
-    details += [f"passed over: {words}" for words in list(source.odd)[:SHOWN]]
     return details + [f"looks like a transcript and is not one of this host: {name}" for name in source.near[:SHOWN]]

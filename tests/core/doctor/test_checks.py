@@ -141,7 +141,7 @@ CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("state", check_state, STATE, {"owner": 1, "user": 0}, "fine"),
     ("state", check_state, STATE, {"writable": False}, "failure"),
     ("state", check_state, STATE, {"file_system": "nfs4"}, "failure"),
-    ("state", check_state, STATE, {"decisions": "it holds no object"}, "failure"),
+    ("state", check_state, STATE, {"decisions": ("it holds no object", "mend it")}, "failure"),
     ("state", check_state, STATE, {"unfinished": 1}, "note"),
     ("database", check_database, DATABASE, {}, "fine"),
     ("database", check_database, DATABASE, {"exists": False}, "note"),
@@ -223,6 +223,10 @@ SOURCES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"exists": False, "counted": None}, {}, "note"),
     ({"exists": False, "counted": None, "why": "configured"}, {}, "warning"),
     ({"forgotten": True, "counted": None}, {}, "note"),
+    ({"unseen": ("/h/.codex/sessions: denied",)}, {}, "warning"),
+    ({"unseen": ("/h/.codex/sessions: denied",), "counted": None}, {}, "warning"),
+    ({"unseen": ("/h/.codex/sessions: denied",), "forgotten": True}, {}, "warning"),
+    ({"files": 0, "near": ("/h/.codex/old.jsonl",), "counted": None}, {}, "warning"),
     ({"files": 0, "near": ("/h/.codex/old.jsonl",)}, {}, "warning"),
     ({"retention": Retention(days=30, where="default", at_risk=2)}, {}, "warning"),
     ({"retention": Retention(days=30, where="default")}, {}, "fine"),
@@ -373,6 +377,13 @@ def test_a_clock_that_stands_before_its_own_past(record: datetime | None, stored
     check = check_clock(NOW, newest_record_at=record, newest_stored=None if stored is None else (stored, "a run"))
 
     assert ("clock", level) == level_of(check)
+
+
+def test_a_clock_is_not_praised_for_what_is_not_known() -> None:
+    """Without a usable database there is no past to hold it against."""
+    check = check_clock(NOW, newest_record_at=None, newest_stored=None, forgotten=True)
+
+    assert ("clock", "note") == level_of(check)
 
 
 @pytest.mark.parametrize(
