@@ -195,6 +195,18 @@ def test_ownership_that_cannot_be_read(world: World) -> None:
     assert ".usage.json" in checks["library hermes"]["found"]
 
 
+def test_what_is_handed_over_is_told_also_where_nothing_can_be_changed(world: World) -> None:
+    """A library that is itself a skill is only looked at; that skills in it are managed makes it a failure to mend."""
+    before = examine(world)["library hermes"]["found"].split(",")[0]
+    (world.folder / "home/.hermes/skills/SKILL.md").write_text("---\ndescription: x\n---\nb\n", encoding="utf-8")
+    checks = examine(world)
+
+    assert ["library hermes"] == failing(checks)
+    assert "(9 managed)" in before
+    assert before == checks["library hermes"]["found"].split(",")[0]
+    assert "is itself a skill" in checks["library hermes"]["found"]
+
+
 def test_a_library_that_is_away(world: World) -> None:
     """Nothing of it ages meanwhile, and somebody should mount it."""
     (world.folder / "home/.claude/skills").rename(world.folder / "elsewhere")

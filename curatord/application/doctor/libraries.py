@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from curatord.adapters.vitals.daemons import other_daemons
 from curatord.adapters.vitals.mounts import existing
 from curatord.application.doctor.ward import Ward
+from curatord.core.cheap import replace
 from curatord.core.doctor import Check
 from curatord.core.doctor.libraries import HostCurator, LibraryFacts, check_libraries
 from curatord.core.ownership import LibraryView, decide
@@ -45,6 +46,8 @@ def _facts(ward: Ward, settings: LibrarySettings, view: LibraryView, others: Seq
     problems = [*snapshot.problems, *conflicts]
     missing = next((problem.words for problem in problems if problem.code in _UNSEEN), None)
     archive = existing(snapshot.archive)
+    # What is handed over is, also while the library can only be looked at; that is what makes it matter.
+    whose = replace(view.facts, observed=())
     return LibraryFacts(
         name=settings.name,
         path=settings.path,
@@ -58,7 +61,7 @@ def _facts(ward: Ward, settings: LibrarySettings, view: LibraryView, others: Seq
             if problem.severity != "note" and problem.code not in _UNSEEN | _RIGHTS
         ],
         skills=len(snapshot.skills),
-        managed=sum(decide(skill, view.facts, records.get(skill.key), settings).managed for skill in snapshot.skills),
+        managed=sum(decide(skill, whose, records.get(skill.key), settings).managed for skill in snapshot.skills),
         managed_unknown=ward.forgot,
         broken=[f"{skill.key.rel}: {skill.broken}" for skill in snapshot.skills if skill.broken is not None],
         archived=len(snapshot.archived),
