@@ -207,6 +207,21 @@ def test_what_is_handed_over_is_told_also_where_nothing_can_be_changed(world: Wo
     assert "is itself a skill" in checks["library hermes"]["found"]
 
 
+def test_what_a_service_could_not_see_is_told(world: World) -> None:
+    """The last remembered look found the library away; from here it is there (bugs B155). The next scan settles it."""
+    skills = world.folder / "home/.claude/skills"
+    skills.rename(world.folder / "elsewhere")
+    world.app.scan()
+    (world.folder / "elsewhere").rename(skills)
+    during = examine(world)["library claude"]
+    world.reopen()
+    world.app.scan()
+    after = examine(world)["library claude"]
+
+    assert "the last scan or run found otherwise" in during["found"]
+    assert ("note", "fine") == (during["level"], after["level"])
+
+
 def test_a_library_that_is_away(world: World) -> None:
     """Nothing of it ages meanwhile, and somebody should mount it."""
     (world.folder / "home/.claude/skills").rename(world.folder / "elsewhere")

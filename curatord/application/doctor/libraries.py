@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from curatord.core.cheap import replace
 from curatord.core.doctor import Check
 from curatord.core.doctor.libraries import HostCurator, LibraryFacts, check_libraries
 from curatord.core.ownership import LibraryView, decide
+from curatord.core.small_facts import library_facts
 from curatord.core.values import LibraryName
 
 if TYPE_CHECKING:
@@ -85,7 +87,14 @@ def _facts(ward: Ward, settings: LibrarySettings, view: LibraryView, others: Seq
             asked=settings.host_curator,
         ),
         others=others,
+        recorded=[words for words in _recorded(ward, settings) if words not in {problem.words for problem in problems}],
     )
+
+
+def _recorded(ward: Ward, settings: LibrarySettings) -> list[str]:
+    """Return what the newest look that was remembered found wrong with the library."""
+    told: list[str] = json.loads(ward.parts.store.meta(library_facts(settings.name)) or "{}").get("problems", [])
+    return told
 
 
 def _may_write(path: str) -> bool:

@@ -14,6 +14,7 @@ __all__ = ["daemon", "others", "service"]
 
 def daemon(ward: Ward) -> Sequence[Check]:
     """Return whether the daemon is well."""
+    from curatord import __version__
     from curatord.adapters.instance import silence_of
 
     last = ward.parts.overview.last_run()
@@ -26,6 +27,8 @@ def daemon(ward: Ward) -> Sequence[Check]:
         silence=silence_of(told, ward.now),
         trouble=told.get("last_error"),
         paused=ward.parts.store.meta(PAUSED_SINCE) is not None,
+        version=told.get("version"),
+        ours=__version__,
         last_run_failed=last.summary if last is not None and last.outcome == "failed" else None,
     )
     return [check_daemon(facts)]

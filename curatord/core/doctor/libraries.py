@@ -44,6 +44,8 @@ class LibraryFacts:
         schedule_unreadable: Words where the host's schedule cannot be read.
         warnings: What was odd in the host's files.
         others: Other daemons that curate it, in words.
+        recorded: What the last run, scan or round of the daemon found wrong with it and this look does not: a service
+            may see less than its user does (bugs B155), or it was mended since.
     """
 
     name: str
@@ -68,6 +70,7 @@ class LibraryFacts:
     warnings: Sequence[str] = ()
     curator: HostCurator | None = None
     others: Sequence[str] = ()
+    recorded: Sequence[str] = ()
 
     @property
     def handed_over(self) -> bool:
@@ -103,7 +106,14 @@ def check_library(library: LibraryFacts) -> Check:
         f"{library.path}: {plural(library.skills, 'skill')} ({managed}), {library.archived} archived, "
         f"{library.layout} layout"
     )
-    issues = [*conflicts, *_rights(library), *_ownership(library), *_archive(library), *_others(library)]
+    issues = [
+        *conflicts,
+        *_rights(library),
+        *_recorded(library),
+        *_ownership(library),
+        *_archive(library),
+        *_others(library),
+    ]
     if library.broken:
         words = f"{plural(len(library.broken), 'broken skill')}: {'; '.join(library.broken[:2])}"
         more = f"; and {len(library.broken) - 2} more" if len(library.broken) > 2 else ""
@@ -134,6 +144,17 @@ def _rights(library: LibraryFacts) -> list[Issue]:
         mend = "let this user read it; what is not seen is not taken for gone"
         issues.append(Issue(level="warning", words=words, mend=mend))
     return issues
+
+
+def _recorded(library: LibraryFacts) -> list[Issue]:
+    if not library.recorded or library.manage == "none":
+        return []
+    words = f"the last scan or run found otherwise: {'; '.join(library.recorded[:2])}"
+    mend = (
+        "curatord scan, if that was mended since; else the service sees less than you do: add the folder above "
+        f"{library.path} to its ReadWritePaths (systemctl --user edit curatord) and restart it"
+    )
+    return [Issue(level="warning" if library.handed_over else "note", words=words, mend=mend)]
 
 
 def _ownership(library: LibraryFacts) -> list[Issue]:

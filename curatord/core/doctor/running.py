@@ -14,7 +14,8 @@ __all__ = ["DaemonFacts", "OtherDaemon", "ServiceFacts", "check_daemon", "check_
 class DaemonFacts:
     """
     The daemon of this state folder. *silence* says in words that it gave no sign of life, *trouble* what went wrong at
-    work; *paused* that a person holds automatic runs; *last_run* what the last run says of itself if it failed.
+    work; *paused* that a person holds automatic runs; *last_run_failed* what the last run says of itself if it failed;
+    *version* which it is, None where it does not say, beside *ours*.
     """
 
     alive: bool
@@ -25,6 +26,8 @@ class DaemonFacts:
     trouble: str | None = None
     paused: bool = False
     last_run_failed: str | None = None
+    version: str | None = None
+    ours: str | None = None
 
 
 def check_daemon(daemon: DaemonFacts) -> Check:
@@ -53,6 +56,9 @@ def check_daemon(daemon: DaemonFacts) -> Check:
     if daemon.last_run_failed is not None:
         words = f"the last run failed: {daemon.last_run_failed}"
         issues.append(Issue(level="failure", words=words, mend="curatord report last; then curatord run --dry-run"))
+    if daemon.version is not None and daemon.version != daemon.ours:
+        words = f"it is version {daemon.version} still, and {daemon.ours} is installed"
+        issues.append(Issue(level="warning", words=words, mend="systemctl --user restart curatord"))
     if daemon.paused:
         issues.append(Issue(level="note", words="automatic runs are paused", mend="curatord resume"))
     return check_of("daemon", summary, issues)
