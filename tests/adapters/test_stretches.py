@@ -62,6 +62,18 @@ def test_a_slice_with_two_versions_belongs_to_the_newer(tmp_path: Path) -> None:
     assert ("2.1.10", 5) == (row.version, row.records)
 
 
+def test_a_version_is_other_peoples_text(tmp_path: Path) -> None:
+    """A kilobyte of digits is cut, and ordered in bounded time."""
+    file = tmp_path / "projects/p/one.jsonl"
+    append(file, "user", "9" * 1000, range(1))
+    append(file, "user", "1." * 500, range(1, 2))
+    store = scanned(tmp_path).scan()
+    (row,) = store.source().stretches
+    store.close()
+
+    assert "9" * 80 == row.version
+
+
 def test_unreadable_lines_are_in_it(tmp_path: Path) -> None:
     """They are no records, and count for the share of what could not be read."""
     file = tmp_path / "projects/p/one.jsonl"

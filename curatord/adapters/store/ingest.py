@@ -20,15 +20,13 @@ from typing import Any
 import msgspec
 
 from curatord.adapters.store.database import Database
+from curatord.adapters.store.stretches import note_stretches, summed
 from curatord.core.cheap import dataclass, field
-from curatord.core.drift import newest_version
 from curatord.core.transcript.events import (
     DAY_MS,
     MAX_CWDS,
     MAX_NAMES,
     MAX_OFFSETS,
-    OTHER,
-    Findings,
     SessionKind,
     SessionTally,
 )
@@ -382,7 +380,7 @@ class IngestStore:
                 counts = [a + b for a, b in zip(counts, held, strict=False)]
                 first = min((at for at in (first, held[4]) if at is not None), default=None)
                 last = max((at for at in (last, held[5]) if at is not None), default=None)
-                calls = _summed(json.loads(held[6]), calls)
+                calls = summed(json.loads(held[6]), calls)
         batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
@@ -493,7 +491,7 @@ class IngestStore:
         """Add to the sources what `doctor` wants to know."""
         for source_id in {reading.source_id for reading in readings}:
             found = [r.slice.findings for r in readings if r.source_id == source_id]
-            _note_stretches(connection, source_id, found, now_ms // DAY_MS)
+            note_stretches(connection, source_id, found, now_ms // DAY_MS)
             versions = {version for f in found for version in f.versions}
             unknown: dict[str, int] = {}
             for f in found:
@@ -509,7 +507,7 @@ class IngestStore:
             connection.execute(
                 "UPDATE sources SET unknown = ?, versions = ?, oversize = oversize + ?, repeated = repeated + ?,"
                 " naive_times = naive_times + ?, future_times = future_times + ? WHERE id = ?",
-                (_json(_summed(json.loads(held[0]), unknown)), _json(kept), *sums, source_id),
+                (_json(summed(json.loads(held[0]), unknown)), _json(kept), *sums, source_id),
             )
 
     @contextlib.contextmanager
@@ -530,39 +528,6 @@ class IngestStore:
             raise self._database.failure(failed) from failed
         finally:
             self._connection.execute("PRAGMA synchronous = FULL")
-
-
-def _note_stretches(connection: sqlite3.Connection, source_id: int, found: Sequence[Findings], day: int) -> None:
-    """Add what was found to the stretches of the day, by version; a slice with several belongs to the newest."""
-    sums: dict[str, tuple[list[int], dict[str, int]]] = {}
-    for findings in found:
-        versions = findings.versions
-        version = newest_version(versions) if len(versions) > 1 else next(iter(versions), "")
-        held = sums.get(version)
-        if held is None:
-            held = sums[version] = ([0, 0, 0], {})
-        counts = held[0]
-        for tally in findings.sessions.values():
-            counts[0] += tally.records
-            counts[1] += tally.unreadable
-            counts[2] += tally.user_turns + tally.assistant_turns
-        if findings.unknown:
-            _summed(held[1], findings.unknown)
-    for version, (counts, unknown) in sums.items():
-        key = (source_id, day, version)
-        if not (any(counts) or unknown):
-            continue
-        if unknown:
-            before = connection.execute(
-                "SELECT unknown FROM stretches WHERE source = ? AND day = ? AND version = ?", key
-            ).fetchone()
-            unknown = _summed(json.loads(before[0]) if before else {}, unknown)
-        connection.execute(
-            "INSERT INTO stretches VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET records = records +"
-            " excluded.records, unreadable = unreadable + excluded.unreadable, turns = turns + excluded.turns,"
-            " unknown = CASE excluded.unknown WHEN '{}' THEN unknown ELSE excluded.unknown END",
-            (*key, *counts, _json(unknown)),
-        )
 
 
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")
@@ -631,11 +596,3 @@ def _join_session(session: _Session, tally: SessionTally) -> None:
         if cwd not in session.cwds and len(session.cwds) < MAX_CWDS:
             session.cwds.append(cwd)
             session.changed = True
-
-
-def _summed(into: dict[str, int], more: dict[str, int]) -> dict[str, int]:
-    for name, count in more.items():
-        if name not in into and len(into) >= MAX_NAMES:
-            name = OTHER
-        into[name] = into.get(name, 0) + count
-    return into

@@ -8,19 +8,16 @@ and left out of every answer here.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
-from curatord.core.drift import Stretch
+from curatord.adapters.store.stretches import stretches_of
 from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillName
 from curatord.ports.ingest_store import CreatedBy, Resolve, SessionRow, SkillUse, SourceState
 
-__all__ = ["IngestQueries", "stretches_of"]
-
-EPOCH_DAY = date(1970, 1, 1).toordinal()
+__all__ = ["IngestQueries"]
 
 _EVENTS = (
     "SELECT s.host, s.session_id, e.at, e.skill, e.kind, e.via, e.path, e.cwd, e.session"
@@ -227,19 +224,6 @@ class IngestQueries:
 
     def _one(self, query: str, source_id: int) -> Any:
         return self._connection.execute(query, (source_id,)).fetchone()
-
-
-def stretches_of(connection: sqlite3.Connection, source_id: int) -> tuple[Stretch, ...]:
-    """Return what was read of a source by day and version, oldest first."""
-    rows = connection.execute(
-        "SELECT day, version, records, unreadable, turns, unknown FROM stretches WHERE source = ?"
-        " ORDER BY day, version",
-        (source_id,),
-    )
-    return tuple(
-        Stretch(date.fromordinal(EPOCH_DAY + day), version, records, unreadable, turns, json.loads(unknown))
-        for day, version, records, unreadable, turns, unknown in rows
-    )
 
 
 class _Use:

@@ -101,7 +101,7 @@ class Overview:
         odd = "SELECT 1 FROM stretches WHERE source = ? AND (unknown != '{}' OR unreadable OR NOT turns) LIMIT 1"
         if self._connection.execute(odd, (source_id,)).fetchone() is None:
             return []
-        from curatord.adapters.store.ingest_read import stretches_of
+        from curatord.adapters.store.stretches import stretches_of
         from curatord.core.drift import drift_of
 
         return [f"{drift.sentence} (curatord doctor)" for drift in drift_of(stretches_of(self._connection, source_id))]
