@@ -170,6 +170,7 @@ class BigHome:
                 )
             }
             rejected = {row[0] for row in db.execute("SELECT id FROM rejections")}
+            paused = db.execute("SELECT value FROM meta WHERE key = 'paused_since'").fetchone()
         plain = self.state / "decisions.json"
         told = json.loads(plain.read_bytes()) if plain.exists() else {}
         written = {(library, path) for library, paths in told.get("archive", {}).items() for path in paths}
@@ -177,6 +178,8 @@ class BigHome:
             found.append(f"archive: database and file differ by {archive ^ written}")
         if rejected != set(told.get("rejected", {})):
             found.append(f"rejections: database and file differ by {rejected ^ set(told.get('rejected', {}))}")
+        if told.get("paused_since") is not None and paused is None:
+            found.append("the file says that it is paused, the database does not")
         for (library, rel), (pinned, importance, owner) in decided.items():
             said = told.get("skills", {}).get(library, {}).get(rel, {})
             have = (bool(said.get("pinned")), said.get("importance", "normal"), said.get("owner"))

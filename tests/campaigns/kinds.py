@@ -52,6 +52,7 @@ def actions(kind: str, rels: Sequence[str], seen: dict[SkillKey, Fingerprint | N
         return fingerprint
 
     first = rels[0]
+    files: tuple[FileChange, ...]
     match kind:
         case "patch":
             files = (
@@ -90,9 +91,7 @@ def actions(kind: str, rels: Sequence[str], seen: dict[SkillKey, Fingerprint | N
         case "active":
             return (Reactivate(key=key(first), reason="r", expected=expected(first)),)
         case "prune":
-            return (
-                Archive(key=key(first), reason="r", by="model", expected=expected(first), drop_references=True),
-            )
+            return (Archive(key=key(first), reason="r", by="model", expected=expected(first), drop_references=True),)
         case "held":
             return tuple(Archive(key=key(rel), reason="r", expected=expected(rel)) for rel in rels)
     raise AssertionError(kind)
@@ -193,5 +192,7 @@ KINDS: dict[str, Kind] = {
     "undo create": Kind(prepare=_undoing(_approving("create", "cat3/brand-new")), undo=False),
     "undo merge": Kind(prepare=_undoing(_approving("merge", A, B, C)), undo=False),
     "pause": Kind(prepare=_words("pause"), undo=False),
+    "resume": Kind(prepare=_after(["pause"], then=["resume"]), undo=False),
+    "reject many": Kind(prepare=_approving("held", A, B, C, word="reject"), undo=False),
     "run": Kind(prepare=_words("run", "--no-llm"), whole=False, undo=False),
 }

@@ -2,9 +2,9 @@
 Real processes that are cut: the command line in a child of its own, with `cut.c` between it and the kernel.
 
 Starting Python anew for each of thousands of cuts would take an hour. `Cutter` therefore starts one process with the
-shim loaded and everything imported; that one forks a child for each command, which is then alone in the world: it opens
-the configuration, the database and the locks itself, and dies by SIGKILL or meets its fault at the n-th call by which it
-changes a file below the folder.
+shim loaded and everything imported; that one forks a child for each command, which is then alone in the world: it
+opens the configuration, the database and the locks itself, and dies by SIGKILL or meets its fault at the n-th call by
+which it changes a file below the folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import pytest
 
@@ -40,7 +40,7 @@ HUNG_S = 120.0
 class Cut:
     """At which call something happens, what, and with which error number; *sticky*: to every call from there on."""
 
-    how: Literal[0, 1, 2, 3] = 0
+    how: int = COUNT
     at: int = 0
     errno: int = errno.ENOSPC
     sticky: bool = False

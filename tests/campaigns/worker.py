@@ -41,7 +41,7 @@ def child(order: dict[str, Any], answer: int) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(descriptor, number)
     now = datetime.fromisoformat(order["clock"])
-    SystemClock.now = lambda _self: now  # type: ignore[method-assign]
+    SystemClock.now = lambda self: now  # type: ignore[method-assign]
     libc = ctypes.CDLL(None)
     how, at, number, sticky = order["cut"]
     work: Callable[[dict[str, Any]], int] = _ORDERS[order.get("order", "words")]
