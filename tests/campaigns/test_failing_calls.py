@@ -32,7 +32,8 @@ def fail_at(stage: Stage, number: int, error: int, *, sticky: bool) -> None:
     stage.again()
     ended = stage.cutter.do(stage.home, *stage.words, cut=Cut(how=FAIL, at=number, errno=error, sticky=sticky))
     kept = "from there on" if sticky else "once"
-    where = f"{' '.join(stage.words)}, {errno.errorcode[error]} at call {number} of {stage.calls}, {kept}: {ended.code} {ended.out[-300:]} {ended.err[-700:]}"
+    said = f"{ended.code} {ended.out[-300:]} {ended.err[-700:]}"
+    where = f"{stage.words}, {errno.errorcode[error]} at call {number} of {stage.calls}, {kept}: {said}"
     assert ended.code in CODES, where
     assert "Traceback" not in ended.err, where
     if ended.code:
