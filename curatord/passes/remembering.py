@@ -143,8 +143,9 @@ class SkillMemory:
             changes=changes,
             history=tuple(history),
         )
-        self.store.commit_action(entry)
+        # No intent stands for it. Cut between the two, the next look finds the same again and writes both.
         self.decisions.record(entry)
+        self.store.commit_action(entry)
 
 
 def archive_id(key: SkillKey, record: SkillRecord) -> str:

@@ -19,7 +19,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { COUNT, KILL, TORN, FAIL };
+enum { COUNT, KILL, TORN, FAIL, STOP };
 
 static char prefix[4096];
 static int armed, mode, number, sticky;
@@ -77,6 +77,10 @@ static int cut(int dirfd, const char *path)
         kill(getpid(), SIGKILL);
     if (mode == TORN)
         return 2;
+    if (mode == STOP) {
+        kill(getpid(), SIGSTOP);
+        return 0;
+    }
     errno = number;
     return 1;
 }

@@ -18,10 +18,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,10 +28,10 @@ import pytest
 
 from tests.campaigns.home import BigHome
 
-__all__ = ["COUNT", "FAIL", "KILL", "TORN", "Cut", "Cutter", "Ended", "cutter", "shim"]
+__all__ = ["COUNT", "FAIL", "KILL", "STOP", "TORN", "Cut", "Cutter", "Ended", "cutter", "shim"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-COUNT, KILL, TORN, FAIL = range(4)
+COUNT, KILL, TORN, FAIL, STOP = range(5)
 HUNG_S = 120.0
 
 
@@ -79,6 +78,7 @@ class Cutter:
         self.out = folder
         self.kills = 0
         self.faults = 0
+        self.stops = 0
         self._log = (folder / "cutter.log").open("wb")
         environ = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
         self._process = subprocess.Popen(
@@ -95,10 +95,21 @@ class Cutter:
         self._process.stdout.close()
         self._log.close()
 
-    def do(self, home: BigHome, *words: str, cut: Cut | None = None, **order: Any) -> Ended:
-        """Carry out a command of the command line, or an *order* of `worker`, with *cut*."""
+    def do(
+        self,
+        home: BigHome,
+        *words: str,
+        cut: Cut | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+        **order: Any,
+    ) -> Ended:
+        """
+        Carry out a command of the command line, or an *order* of `worker`, with *cut*.
+
+        With a cut that stops, *meanwhile* is done while the command stands still.
+        """
         cut = cut or Cut()
-        told = {
+        told: dict[str, Any] = {
             "folder": str(home.folder),
             "environ": home.environ,
             "clock": home.clock.isoformat(),
@@ -107,14 +118,11 @@ class Cutter:
             "out": str(self.out),
             **order,
         }
-        stdin, stdout = self._pipes()
-        stdin.write(json.dumps(told).encode() + b"\n")
-        stdin.flush()
-        ready, _, _ = select.select([stdout], [], [], HUNG_S)
-        assert ready, f"it hangs: {words} {order} {cut}"
-        line = stdout.readline()
-        assert line, f"the worker ended: {(self.out / 'cutter.log').read_text()}"
-        told = json.loads(line)
+        told = self._ask(told)
+        if told.get("stopped"):
+            self.stops += 1
+            meanwhile()
+            told = self._ask({"go": "on"})
         if told["signal"]:
             assert told["signal"] == signal.SIGKILL, told
             self.kills += 1
@@ -126,6 +134,17 @@ class Cutter:
             out=(self.out / "stdout").read_text(errors="replace"),
             err=(self.out / "stderr").read_text(errors="replace"),
         )
+
+    def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        stdin, stdout = self._pipes()
+        stdin.write(json.dumps(order).encode() + b"\n")
+        stdin.flush()
+        ready, _, _ = select.select([stdout], [], [], HUNG_S)
+        assert ready, f"it hangs: {order}"
+        line = stdout.readline()
+        assert line, f"the worker ended: {(self.out / 'cutter.log').read_text()}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         assert self._process.stdin is not None
@@ -155,8 +174,3 @@ def wait_for(condition: Any, seconds: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < until, "it never came to be"
         time.sleep(0.02)
-
-
-def at(clock: str) -> datetime:
-    """Return the moment that a worker was told."""
-    return datetime.fromisoformat(clock)

@@ -110,9 +110,16 @@ def main() -> None:
             finally:
                 os._exit(0)
         os.close(tell)
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        while os.WIFSTOPPED(status):
+            sys.stdout.buffer.write(b'{"stopped": true}\n')
+            sys.stdout.buffer.flush()
+            if not sys.stdin.buffer.readline():
+                os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGCONT)
+            _, status = os.waitpid(pid, os.WUNTRACED)
         with os.fdopen(told, "rb") as file:
             answer = file.read()
-        _, status = os.waitpid(pid, 0)
         ended = json.loads(answer) if answer else {"code": None, "calls": 0}
         ended["signal"] = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         sys.stdout.buffer.write(json.dumps(ended).encode() + b"\n")
