@@ -138,8 +138,8 @@ def _strings(value: dict[str, Any], shape: type[msgspec.Struct]) -> dict[str, An
 
 def leniently(value: dict[str, Any]) -> Record:
     """Return *value* as a record, without those of its fields that are not of the usual type."""
-    record = Record(**{k: v for k, v in _strings(value, Record).items() if k not in _RAW_FIELDS})
-    for name in ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"):
+    record = Record(**{k: v for k, v in _strings(value, Record).items() if k not in _NOT_STRINGS})
+    for name in _FLAGS:
         if isinstance(value.get(name), bool):
             setattr(record, name, value[name])
     for name in _RAW_FIELDS:
@@ -160,6 +160,8 @@ def leniently(value: dict[str, Any]) -> Record:
 
 
 _RAW_FIELDS = ("toolUseResult", "content", "attachment")
+_FLAGS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")
+_NOT_STRINGS = (*_RAW_FIELDS, *_FLAGS, "message", "snapshot")
 
 
 def _block(value: dict[str, Any]) -> Block:
