@@ -11,7 +11,19 @@ from curatord.core.transcript.claude_records import Record
 from curatord.core.transcript.ids import Guard
 
 USUAL = {"type": "assistant", "uuid": "5b3f0e1c-0000-4000-8000-000000000001", "sessionId": "s", "cwd": "/a"}
-ODD = ("text", "", 7, None, True, [], {}, [1], {"timestamp": 1}, {"content": 3}, {"content": [3, {"input": "x"}]})
+ODD: tuple[object, ...] = (
+    "text",
+    "",
+    7,
+    None,
+    True,
+    [],
+    {},
+    [1],
+    {"timestamp": 1},
+    {"content": 3},
+    {"content": [3, {"input": "x"}]},
+)
 
 
 @pytest.mark.parametrize("kind", ["assistant", "user", "attachment", "system", "queue-operation", "progress"])
