@@ -28,9 +28,9 @@ from pathlib import Path
 from curatord.adapters.disk import Disk, exists_at, open_dir, parent_of
 from curatord.adapters.filestep import FileStep, read_file, see, settle, swap
 from curatord.adapters.hermes_records import HermesLocks
-from curatord.adapters.journal_dir import BrokenIntent, JournalDir
+from curatord.adapters.journal_dir import STAGING, BrokenIntent, JournalDir
 from curatord.adapters.lock import work_lock
-from curatord.adapters.movestep import Namer, move, see_move, settle_move
+from curatord.adapters.movestep import Namer, move, seal_of, see_move, settle_move
 from curatord.adapters.trees import names_in, seal_at
 from curatord.core.cheap import dataclass, field
 from curatord.core.hermes_edits import edit_item, paused_state, set_line
@@ -44,6 +44,7 @@ from curatord.core.journal import (
     Redo,
     RemoveDir,
     Resolution,
+    Seal,
     SetLine,
     Sighting,
     Step,
@@ -54,7 +55,7 @@ from curatord.core.journal import (
     resolve,
 )
 from curatord.core.reach import Refusal, Site, reached, refusal
-from curatord.core.values import LibraryName, RelPath, SkillKey
+from curatord.core.values import ActionId, LibraryName, RelPath, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError
 from curatord.ports.mutator import (
     EditedError,
@@ -145,6 +146,10 @@ class FileMutator:
                 return FoundPackage(place=place, form=forms[kind], seal=seal_at(folder, name).seal)  # type: ignore[arg-type]
         except FileNotFoundError:
             return None
+
+    def seal(self, place: Place) -> Seal | None:
+        """See `Mutator.seal`."""
+        return seal_of(place)
 
     def names(self, root: str, path: str = "") -> tuple[str, ...]:
         """See `Mutator.names`."""
@@ -237,6 +242,24 @@ class FileMutator:
     def finish(self, entry: JournalEntry) -> None:
         """See `Mutator.finish`."""
         self.journal.remove_intent(entry.action_id)
+        if entry.kind == "bring_back":
+            self.journal.unstage(entry.action_id)
+
+    @contextmanager
+    def stage(self, action_id: ActionId, site: Site) -> Iterator[tuple[Place, int, os.stat_result]]:
+        """See `Mutator.stage`."""
+        assert self._holding, "a package is staged under the lock"
+        name = "package"
+        with open_dir(site.root) as root:
+            like = os.fstat(root)
+        folder = self.journal.stage(action_id)
+        try:
+            with open_dir(str(folder)) as staged:
+                yield Place(root=str(folder.parent), path=RelPath(f"{action_id}/{name}")), staged, like
+        finally:
+            # An action that could not be finished or taken back needs it at the next start.
+            if not self.journal.has_intent(action_id):
+                self.journal.unstage(action_id)
 
     # -- after a kill
 
@@ -328,7 +351,7 @@ class FileMutator:
 
     def _refusal(self, entry: JournalEntry, steps: Iterable[Step]) -> RefusedError | None:
         """Return why *steps* may not be done now, or None."""
-        found = reached(entry, steps, self.sites.get(entry.library))
+        found = reached(entry, steps, self.sites.get(entry.library), staging=str(self.state_dir / STAGING))
         if not isinstance(found, Refusal):
             why = refusal(entry, found, self.licence(tuple(dict.fromkeys(one.key for one in found)))) if found else None
         else:

@@ -78,7 +78,9 @@ def host_files(site: Site) -> tuple[Place, ...]:
     )
 
 
-def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tuple[Reached, ...] | Refusal:
+def reached(
+    entry: JournalEntry, steps: Iterable[Step], site: Site | None, *, staging: str | None = None
+) -> tuple[Reached, ...] | Refusal:
     """
     Return the skills that *steps*, some of the entry's, reach; or why they reach where they may not.
 
@@ -86,6 +88,7 @@ def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tu
         entry: What they belong to.
         steps: Those still to be done.
         site: The entry's library, or None where it is not configured any more.
+        staging: Our own folder, out of which packages of a backup may come.
     """
     main = entry.targets[0]
     found: dict[Reached, None] = {}
@@ -100,6 +103,8 @@ def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tu
             continue
         for place in place_of(step):
             folder = isinstance(step, MakeDir | RemoveDir)
+            if place.root == staging and isinstance(step, MovePackage) and place is step.source:
+                continue
             if place.root == site.archive or (folder and str(place) == site.archive):
                 continue
             if place.root != site.root:
@@ -112,6 +117,8 @@ def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tu
             appears = isinstance(step, MovePackage) and place is step.target
             if appears and isinstance(step, MovePackage) and _package_of(step.source, entry, site) == key:
                 continue  # a flat file becomes the folder of the same skill
+            if appears and Reached(key=key) in found:
+                continue  # what stands there leaves first
             found[Reached(key=key, appears=appears)] = None
     return tuple(found)
 
@@ -129,6 +136,8 @@ def refusal(entry: JournalEntry, reached: Iterable[Reached], standings: Mapping[
 def _against(
     entry: JournalEntry, one: Reached, standing: Standing, expected: Mapping[SkillKey, str | None]
 ) -> tuple[SkipCode, str] | None:
+    if entry.kind == "bring_back" and entry.by == "user" and not one.appears:
+        return None  # ordered by a person, by name where it is pinned; what stands there goes into the archive whole
     if one.appears or (one.key in expected and expected[one.key] is None):
         return ("taken", "a skill stands there again") if standing.there else None
     if standing.pinned:
