@@ -31,6 +31,8 @@ from curatord.ports.clock import Clock
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from curatord.adapters.backup_reader import BackupReader
+    from curatord.adapters.backup_store import BackupStore
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
@@ -75,9 +77,13 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
         parts.close()
 
 
-_WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+_WITHOUT_DATABASE = frozenset(
+    {"log", "decisions", "folders", "backups", "backup_reader", "placed_sources", "opened_sources", "conflicts"}
+)
 # What says nothing of how the disk looked when it was made.
-_LASTING = frozenset({"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader"})
+_LASTING = frozenset(
+    {"log", "decisions", "folders", "backups", "backup_reader", "store", "overview", "ingest_store", "ingest_reader"}
+)
 
 
 class Parts:
@@ -461,6 +467,22 @@ class Parts:
     def look(self, *, remember: bool = False) -> Look:
         """Look at everything now."""
         return self.looker.look(self.clock.now(), remember=remember)
+
+    # -- backups
+
+    @cached_property
+    def backups(self) -> BackupStore:
+        """The backups."""
+        from curatord.adapters.backup_store import BackupStore
+
+        return BackupStore(state_dir=self.state_dir)
+
+    @cached_property
+    def backup_reader(self) -> BackupReader:
+        """Reads libraries into backups."""
+        from curatord.adapters.backup_reader import BackupReader
+
+        return BackupReader(store=self.backups, max_bytes=self.config.backups.max_size)
 
     # -- changing
 

@@ -80,7 +80,13 @@ class BackupReader:
                 ref=ref,
                 attributes=walk.attributes(folder),
             )
-        return FoundTree(top=top, left_out=tuple(walk.left_out), left_out_count=walk.left_out_count, files=walk.files, bytes=walk.size_bytes)
+        return FoundTree(
+            top=top,
+            left_out=tuple(walk.left_out),
+            left_out_count=walk.left_out_count,
+            files=walk.files,
+            bytes=walk.size_bytes,
+        )
 
     def _is_read(self, folder: int, name: str, hidden: Collection[str]) -> bool:
         if not name.startswith(".") or name in hidden:
@@ -170,7 +176,8 @@ class _Walk:
         if stat.S_ISREG(found.st_mode):
             return self._file(folder, name, path, found)
         if not is_dir:
-            self._leave(path + name, f"it is {_SPECIAL.get(stat.S_IFMT(found.st_mode), 'no ordinary file')}")
+            what = _SPECIAL.get(stat.S_IFMT(found.st_mode), "no ordinary file")
+            self._leave(path + name, f"it is {what}, which no backup holds", ordinary=True)
             return None
         if (found.st_dev, found.st_ino) in self.apart:
             return None
@@ -217,10 +224,10 @@ class _Walk:
     def _kept_attributes(self, attributes: Sequence[tuple[str, bytes]]) -> BlobId:
         return self.keeper.keep(attributes_to_bytes(attributes)) if attributes else BlobId("")
 
-    def _leave(self, path: bytes, why: str) -> None:
+    def _leave(self, path: bytes, why: str, *, ordinary: bool = False) -> None:
         self.left_out_count += 1
         if len(self.left_out) < MAX_LEFT_OUT:
-            self.left_out.append(LeftOut(path=quoted(path), why=why))
+            self.left_out.append(LeftOut(path=quoted(path), why=why, ordinary=ordinary))
 
 
 def _read(folder: int, name: bytes) -> tuple[bytes, os.stat_result, Sequence[tuple[str, bytes]]]:

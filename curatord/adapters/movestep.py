@@ -1,7 +1,8 @@
 """
 Moving a whole package to where nothing stands, on one file system or across two, raced and killed at any instant.
 
-On one file system it is one rename that replaces nothing. The package is sealed before and looked at again after; what
+On one file system it is one rename that replaces nothing (but for a folder that its own user may not write: such a one
+cannot change its parent, and goes the other way). The package is sealed before and looked at again after; what
 somebody edited in between goes back. Across two it is copied under a hidden name, synced, verified by its seal,
 renamed, and only then does the original go: first by a rename under a hidden name, so that no half of it is ever seen
 as a skill, verified once more, then file by file. At every instant at least one whole copy stands.
@@ -81,8 +82,8 @@ def move(disk: Disk, step: MovePackage, hidden: Namer) -> None:
             try:
                 disk.rename_new(source, name, target, new_name)
             except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
+                if error.errno not in (errno.EXDEV, errno.EACCES):
+                    raise  # EACCES: a folder kept read-only, or a place where the copy is refused just so
                 _copy(disk, step, source, name, target, new_name, hidden(step.target))
             else:
                 _check(disk, step, sealed, source, name, target, new_name)

@@ -267,10 +267,15 @@ def why_left_out(name: bytes, *, folder: bool) -> str | None:
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is not in the backup though it is no cache: *path* quoted, *why* in words."""
+    """
+    Something that is not in the backup though it is no cache: *path* quoted, *why* in words.
+
+    *ordinary* is what no backup can hold (a pipe); what could not be read, or was too large, is a fault to be told.
+    """
 
     path: str
     why: str
+    ordinary: bool = False
 
 
 class StoredSkill(msgspec.Struct, frozen=True, kw_only=True):

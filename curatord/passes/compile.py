@@ -448,10 +448,9 @@ class _Work:
         target = Place(root=self.site.archive, path=RelPath(name))
         self._make_dirs(target)
         self.steps.append(MovePackage(source=action.staged, target=target, seal=seal))
-        known = action.item or ArchiveItem(
-            key=key, path=into, at=self.now, reason=f"in the archive of backup {action.backup}", action_id=self.action_id
-        )
-        item = msgspec.structs.replace(known, path=RelPath(name), action_id=self.action_id)
+        reason = f"in the archive of backup {action.backup}"
+        known = action.item or ArchiveItem(key=key, path=into, at=self.now, reason=reason, action_id=self.action_id)
+        item = msgspec.structs.replace(known, path=RelPath(name))
         self.archived.append(ArchiveChange(before=None, after=item))
 
     # -- content

@@ -141,9 +141,7 @@ class Mutator(Protocol):
         """Forget the intent: the action is whole and recorded, or never was."""
         ...
 
-    def stage(
-        self, action_id: ActionId, site: Site
-    ) -> AbstractContextManager[tuple[Place, int, os.stat_result]]:
+    def stage(self, action_id: ActionId, site: Site) -> AbstractContextManager[tuple[Place, int, os.stat_result]]:
         """
         Give room for a whole copy of a package that *action_id* will move into *site*, under the lock.
 
