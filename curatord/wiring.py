@@ -110,6 +110,7 @@ class Parts:
         self.environ = os.environ if environ is None else environ
         self.clock: Clock = clock or SystemClock()
         self._database: Database | None = None
+        self.notes: list[str] = []
 
     def close(self) -> None:
         """Close the database."""
@@ -521,7 +522,20 @@ class Parts:
             look=self.standings,
             sites=self.sites,
             new_id=new_action_id,
+            before_run=self._before_run,
         )
+
+    def _before_run(self, _run_id: RunId) -> None:
+        """Make the backup that the configuration asks for, and note what is to be told of it."""
+        from curatord.application.backing_up import backup_before_run
+
+        self.notes += backup_before_run(self)
+
+    def take_notes(self) -> list[str]:
+        """Return, once, what this run is to tell of its backup."""
+        notes = list(self.notes)
+        self.notes.clear()
+        return notes
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
@@ -570,6 +584,7 @@ class Parts:
             cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
             unsettled=self.unsettled,
+            notes=self.take_notes,
             clock=self.clock,
         )
 
@@ -697,6 +712,7 @@ class Parts:
             except (InputError, BusyError, OSError) as error:
                 warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
         with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.forget_old(self.config.undo.keep)
             self.applier.drop_blobs()
         return warnings
 

@@ -192,6 +192,7 @@ class Curation:
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
             settles nothing, for each that waits at all).
+        notes: What is to be told of the backup before the run's first change; each is given once.
         clock: For durations; `now` of the run is read once.
     """
 
@@ -208,6 +209,7 @@ class Curation:
     cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
+    notes: Callable[[], Sequence[str]]
     clock: Clock
 
     def run(
@@ -447,6 +449,7 @@ class _Work:
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self.record = replace(self.record, after=look.counts())
+        self._warn(curation.notes())
         self._finish(selection)
 
     def _scan(self, stop: Callable[[], bool]) -> None:

@@ -34,6 +34,7 @@ from curatord.core.journal import (
 )
 from curatord.core.plan import Failed, Outcome, Restore, SkipCode, Skipped, fold
 from curatord.core.skill_record import SkillRecord
+from curatord.core.small_facts import FORGOTTEN_UNTIL
 from curatord.core.values import ActionId, LibraryName, RelPath, RunId, SkillKey, State
 from curatord.errors import BusyError, UsageError
 from curatord.passes.apply import Applier
@@ -42,6 +43,7 @@ from curatord.ports.mutator import LinkError
 
 __all__ = ["ArchivedPackage", "archived_packages", "choose_archived", "restore", "same_name", "undo"]
 
+RUN_ID = re.compile(r"\d{8}-\d{6}(-\d+)?")
 STAMPED = re.compile(r"-\d{14}$")
 # What a later action may have changed, so that the earlier one cannot be taken back any more.
 _WORDS = {"state": "its state", "pinned": "its pin", "importance": "its importance", "owner": "its owner"}
@@ -95,12 +97,25 @@ def _rows(applier: Applier, ref: str) -> tuple[ActionRow, ...]:
         found = tuple(row for row in found if row.entry.undoes is None)
         if not found:
             raise UsageError(
-                f"there is no run, action or proposal {ref!r} that changed anything", hint="`curatord runs` lists runs"
+                f"there is no run, action or proposal {ref!r} that changed anything",
+                hint=_forgotten(store.meta(FORGOTTEN_UNTIL), ref) or "`curatord runs` lists runs",
             )
     left = tuple(row for row in found if row.status == "done")
     if not left:
         raise UsageError(f"{ref} was undone already", hint=f"by {found[0].undone_by}")
     return left
+
+
+def _forgotten(until: str | None, ref: str) -> str | None:
+    """Return words where *ref* may be older than what is remembered for undo, or None."""
+    if until is None:
+        return None
+    moment = datetime.fromisoformat(until)
+    if RUN_ID.fullmatch(ref) and ref[:15] > f"{moment:%Y%m%d-%H%M%S}":
+        return None
+    return (
+        f"actions up to {moment:%Y-%m-%d %H:%M} UTC are too old to be undone (undo.keep); a backup may have what it was"
+    )
 
 
 def _undo_one(applier: Applier, row: ActionRow, now: datetime, run_id: RunId | None) -> Outcome:
