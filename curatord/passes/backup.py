@@ -33,7 +33,7 @@ from curatord.core.backup import (
 from curatord.core.cheap import dataclass
 from curatord.core.journal import ArchiveItem
 from curatord.core.values import LibraryName
-from curatord.errors import InputError, StateError
+from curatord.errors import StateError
 from curatord.ports.backups import Backups, DamagedBackupError, TreeReader
 
 __all__ = ["Created", "LibraryToKeep", "create", "drop_old"]
@@ -274,13 +274,16 @@ def drop_old(
         newest = next((backup for backup in ids if name in has[backup] and backup not in damaged), None)
         if newest is not None:
             stays.add(newest)
-    dropped = tuple(backup for backup in reversed(ids) if backup not in stays)
-    for backup in dropped:
-        backups.drop(backup)
+    dropped: list[BackupId] = []
     freed = 0
     try:
+        for backup in reversed(ids):
+            if backup not in stays:
+                backups.drop(backup)
+                dropped.append(backup)
         freed = backups.collect()
-    except (InputError, OSError) as error:
-        if not damaged:
-            warnings.append(f"bytes of older backups could not be freed: {error}")
-    return dropped, freed, tuple(warnings)
+    except DamagedBackupError:
+        pass  # told above
+    except OSError as error:
+        warnings.append(f"older backups could not be dropped, or their bytes not freed: {error.strerror or error}")
+    return tuple(dropped), freed, tuple(warnings)
