@@ -235,7 +235,7 @@ class FileMutator:
         """See `Mutator.take_back`."""
         for step in entry.steps:
             self._settle(step, entry)
-        done = [step for step in entry.steps if self._sight(step).what in ("after", "half")]
+        done = [step for step in entry.steps if self._sight(step, entry).what in ("after", "half")]
         for step in inverse(done):
             self._perform(step, entry)
 
@@ -288,7 +288,7 @@ class FileMutator:
     def _recover(self, entry: JournalEntry) -> Resolution:
         for step in entry.steps:
             self._settle(step, entry)
-        seen = [self._sight(step) for step in entry.steps]
+        seen = [self._sight(step, entry) for step in entry.steps]
         left = [step for step, sighting in zip(entry.steps, seen, strict=True) if sighting.what in ("before", "half")]
         why_not = self._refusal(entry, left)
         resolution = resolve(entry, seen, may_go_on=why_not is None, why_not="" if why_not is None else str(why_not))
@@ -340,7 +340,7 @@ class FileMutator:
         for step in entry.steps:
             if isinstance(step, MakeDir | RemoveDir):
                 continue
-            sighting = self._sight(step, strict=True)
+            sighting = self._sight(step, entry, strict=True)
             if sighting.what == "before" and isinstance(step, EditItem | SetLine):
                 continue  # the host has taken it back itself
             if sighting.what != "after":
@@ -369,7 +369,7 @@ class FileMutator:
                 with suppress(FileNotFoundError), parent_of(step.place) as (folder, name):
                     self.disk.remove_empty_dir(folder, name)
             case MovePackage():
-                move(self.disk, step, _namer(entry, "move"))
+                move(self.disk, step, _namer(entry, f"move {step.seal}"))
             case WriteFile() | EditItem() | SetLine():
                 self._change_file(step, entry)
 
@@ -415,7 +415,7 @@ class FileMutator:
                 with suppress(FileNotFoundError), parent_of(step.place) as (folder, _):
                     self.disk.remove_empty_dir(folder, _namer(entry, "dir")(step.place))
             case MovePackage():
-                settle_move(self.disk, step, _namer(entry, "move"))
+                settle_move(self.disk, step, _namer(entry, f"move {step.seal}"))
             case WriteFile() | EditItem() | SetLine():
                 (place,) = place_of(step)
                 with suppress(FileNotFoundError), parent_of(place) as (folder, name):
@@ -423,7 +423,7 @@ class FileMutator:
 
     # -- steps: looking
 
-    def _sight(self, step: Step, *, strict: bool = False) -> Sighting:
+    def _sight(self, step: Step, entry: JournalEntry, *, strict: bool = False) -> Sighting:
         """Return whether *step* was done; *strict* asks for the very content that it left."""
         try:
             match step:
@@ -435,7 +435,8 @@ class FileMutator:
                     there = self._found_dir(step.place)
                     return Sighting(what="before" if there and not left else "after")
                 case MovePackage():
-                    return see_move(step, strict=strict)
+                    after, before = _neighbours(step, entry)
+                    return see_move(step, strict=strict, comes_after=after, leaves_before=before)
                 case WriteFile() | EditItem() | SetLine():
                     with parent_of(place_of(step)[0]) as (folder, name):
                         return see(step, read_file(folder, name))
@@ -452,6 +453,15 @@ class FileMutator:
         with parent_of(place) as (folder, name):
             found = exists_at(folder, name)
         return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _neighbours(step: MovePackage, entry: JournalEntry) -> tuple[Seal | None, Seal | None]:
+    """Return what a later step puts where *step* takes from, and what an earlier one takes from where it puts."""
+    moves = [one for one in entry.steps if isinstance(one, MovePackage)]
+    place = moves.index(step)
+    after = next((one.seal for one in moves[place + 1 :] if one.target == step.source), None)
+    before = next((one.seal for one in moves[:place] if one.source == step.target), None)
+    return after, before
 
 
 def _word(step: FileStep) -> str:

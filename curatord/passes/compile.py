@@ -402,6 +402,8 @@ class _Work:
         self.summary = f"{key.name}: restored from backup {action.backup}"
         target = place_at(site, key, flat=action.form == "file")
         found = self.disk.package(site, key)
+        if found is not None and found.seal == seal:
+            raise NotNowError("it is as in the backup already", code="nothing", key=key)
         if found is not None:
             self._keep_standing(action, found)
         self._free(target, key, but=None if found is None else found.place)

@@ -347,7 +347,7 @@ def test_a_file_that_is_written_meanwhile_is_left_out_and_named(
                 file.write(b"more")
         return found
 
-    monkeypatch.setattr(backup_reader.os, "fstat", restless)
+    monkeypatch.setattr(os, "fstat", restless)
     made = kept.create()
     monkeypatch.undo()
 
