@@ -246,7 +246,7 @@ def _take_out(
             if archive is not None:
                 wanted.append((f"{one.name}: archive", f"{folder}/archive", archive))
             for file in one.host_files:
-                name = as_bytes(file.path).replace(b"/", b"-")
+                name = unquoted(file.path).replace(b"/", b"-")
                 entry = Entry(name=name, kind="file", mode=file.mode, ref=BlobId(file.ref), size=0, mtime_ns=0)
                 wanted.append((f"{one.name}: {file.path}", f"{folder}/host/{as_text(name)}", entry))
             continue

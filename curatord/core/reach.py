@@ -22,6 +22,7 @@ from curatord.core.journal import (
     RemoveDir,
     SetLine,
     Step,
+    WriteFile,
     place_of,
 )
 from curatord.core.plan import SkipCode, Standing
@@ -101,6 +102,8 @@ def reached(
             if step.file not in host_files(site):
                 return Refusal(key=main, code="invalid", what=f"{step.file} is no file of this library's host")
             continue
+        if _is_host_file_put_back(step, entry, site):
+            continue
         for place in place_of(step):
             folder = isinstance(step, MakeDir | RemoveDir)
             if place.root == staging and isinstance(step, MovePackage) and place is step.source:
@@ -121,6 +124,16 @@ def reached(
                 continue  # what stands there leaves first
             found[Reached(key=key, appears=appears)] = None
     return tuple(found)
+
+
+def _is_host_file_put_back(step: Step, entry: JournalEntry, site: Site) -> bool:
+    """Return whether *step* puts a file of the host back that was gone, out of a backup, or takes that back."""
+    if entry.kind not in ("bring_back", "undo") or entry.by != "user":
+        return False
+    if isinstance(step, WriteFile):
+        return None in (step.before, step.after) and step.place in host_files(site)
+    above = {(place.root, place.path.rpartition("/")[0]) for place in host_files(site)}
+    return isinstance(step, MakeDir | RemoveDir) and (step.place.root, str(step.place.path)) in above
 
 
 def refusal(entry: JournalEntry, reached: Iterable[Reached], standings: Mapping[SkillKey, Standing]) -> Refusal | None:

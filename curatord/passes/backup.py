@@ -12,6 +12,7 @@ while (a disk not mounted) must not lose its last backup to those that were made
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -183,9 +184,12 @@ def _read(reader: TreeReader, library: LibraryToKeep) -> tuple[LibraryBackup, li
     left_out = [_placed(left, where) for tree, where in both if tree is not None for left in tree.left_out]
     host_files: list[HostFile] = []
     if library.home is not None:
-        schedule = reader.read_file(f"{library.home}/cron/jobs.json")
-        if schedule is not None:
-            host_files.append(HostFile(path="cron/jobs.json", ref=schedule[0], mode=schedule[1]))
+        # The schedule, and what the host's hub has installed: hidden folders of a library are not read else.
+        for path in (f"{library.home}/cron/jobs.json", f"{library.root}/.hub/lock.json"):
+            found_file = reader.read_file(path)
+            if found_file is not None:
+                rel = posixpath.relpath(path, library.home)
+                host_files.append(HostFile(path=quoted(as_bytes(rel)), ref=found_file[0], mode=found_file[1]))
     return (
         LibraryBackup(
             name=library.name,

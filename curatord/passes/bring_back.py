@@ -3,8 +3,8 @@ Taking skills out of a backup, back to where they stood: through the one writer,
 
 Nothing that stands now is the price of it. What is the same is left alone; what differs goes into the archive, whole;
 what is not in the backup stays. A skill that stands in the archive as the backup has it comes back from there, so that
-no second copy is made. The rest of the library's files are left alone: they are its user's or its host's, and
-`take_out` gives them to a folder beside.
+no second copy is made. Of the host's files that curatord edits one that is gone is put back. The rest of the library's
+files are left alone: they are its user's or its host's, and `take_out` gives them to a folder beside.
 
 It is a person's order, so it may reach what curatord itself would never change: unmanaged skills, and, named one by
 one, pinned and critical ones. What is a link, a broken library or a version control of its own stays out of reach.
@@ -12,6 +12,7 @@ one, pinned and critical ones. What is a link, a broken library or a version con
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal
@@ -31,13 +32,13 @@ from curatord.core.backup import (
     unquoted,
 )
 from curatord.core.cheap import dataclass
-from curatord.core.journal import ArchiveItem
+from curatord.core.journal import ArchiveItem, FileImage, JournalEntry, MakeDir, Place, WriteFile
 from curatord.core.plan import BringBack, Outcome, Restore, Standing, objections
-from curatord.core.reach import Site
-from curatord.core.values import ActionId, Fingerprint, Importance, LibraryName, RelPath, SkillKey
+from curatord.core.reach import Site, host_files
+from curatord.core.values import ActionId, BlobId, Fingerprint, Importance, LibraryName, RelPath, SkillKey
 from curatord.errors import InputError, UsageError
 from curatord.passes.apply import Applier
-from curatord.passes.compile import NotNowError, compile_action
+from curatord.passes.compile import Draft, NotNowError, compile_action
 from curatord.passes.undo import same_name
 from curatord.ports.backups import Backups, DamagedBackupError, TreeReader
 
@@ -127,6 +128,7 @@ def bring_back(
         found = list(_live(backups, library, site, damaged))
         if not order.skills:
             found += _archived(backups, library, site, damaged)
+            yield from _host_files(backups, applier, manifest, library, site, order, now)
         for words in damaged:
             yield BackupRow(what="failed", skill=library.name, words=words)
         wishes += found
@@ -216,6 +218,76 @@ def _item(told: StoredItem, key: SkillKey) -> ArchiveItem:
         absorbed_into=told.absorbed_into,
         fingerprint=None if told.fingerprint is None else Fingerprint(told.fingerprint),
     )
+
+
+# -- the host's files
+
+
+def _host_files(
+    backups: Backups,
+    applier: Applier,
+    manifest: Manifest,
+    library: LibraryBackup,
+    site: Site,
+    order: BringBackOrder,
+    now: datetime,
+) -> Iterator[BackupRow]:
+    """Put back those of the host's files that curatord edits and that are gone: one that is there is the host's."""
+    for place in host_files(site):
+        shown = f"{library.name}: {place.path}"
+        try:
+            stored = _stored_host_file(backups, library, site, place)
+            if stored is None:
+                continue
+            image = applier.mutator.image(place)
+            if image is not None:
+                words = "it is as in the backup"
+                if image[0] != stored[0]:
+                    words = "it is there, and its host has gone on writing it; --to DIR takes the old one out"
+                yield BackupRow(what="unchanged", skill=shown, words=words)
+            elif order.dry_run:
+                yield BackupRow(what="done", skill=shown, words="would be put back: it is gone")
+            else:
+                outcome = _put_back(applier, manifest, site, place, *stored, now)
+                yield BackupRow(what="done", skill=shown, words="put back: it was gone", outcome=outcome)
+        except DamagedBackupError as error:
+            yield BackupRow(what="failed", skill=shown, words=str(error))
+        except (OSError, InputError) as error:
+            yield BackupRow(what="skipped", skill=shown, words=f"it cannot be looked at: {error}")
+
+
+def _stored_host_file(backups: Backups, library: LibraryBackup, site: Site, place: Place) -> tuple[bytes, int] | None:
+    """Return content and mode of a host's file as the backup has it, or None."""
+    if place.root == site.root:
+        entry = entry_at(library.top(), as_bytes(place.path), backups.tree)
+        return None if entry is None or entry.kind != "file" else (backups.content(entry.ref), entry.mode)
+    kept = next((file for file in library.host_files if file.path == quoted(as_bytes(place.path))), None)
+    return None if kept is None else (backups.content(BlobId(kept.ref)), kept.mode)
+
+
+def _put_back(
+    applier: Applier, manifest: Manifest, site: Site, place: Place, data: bytes, mode: int, now: datetime
+) -> Outcome:
+    """Write a host's file where none is, through the journal; the folder above it is made where that is gone too."""
+    above = place.path.rpartition("/")[0]
+    made: tuple[MakeDir, ...] = ()
+    with applier.mutator.hold(site):
+        if above and applier.mutator.names_or_none(place.root, above) is None:
+            made = (MakeDir(place=Place(root=place.root, path=RelPath(above))),)
+        image = FileImage(blob=BlobId(hashlib.sha256(data).hexdigest()), mode=mode)
+        entry = JournalEntry(
+            action_id=applier.new_id(),
+            run_id=None,
+            at=now,
+            kind="bring_back",
+            by="user",
+            library=site.library,
+            targets=(SkillKey(library=site.library, rel=RelPath(place.path)),),
+            summary=f"{place.path}: put back from backup {manifest.id}",
+            reason=f"put back from backup {manifest.id}",
+            steps=(*made, WriteFile(place=place, before=None, after=image)),
+        )
+        return applier.carry_out(None, Draft(entry=entry, blobs=(data,)))
 
 
 # -- one of them
