@@ -130,10 +130,8 @@ class BackupStore:
     def begin(self) -> None:
         """See `Backups.begin`."""
         assert self._holding, "a backup is made under its lock"
-        self._fresh.clear()
-        incoming = self._make_dirs() / "incoming"
-        for path in incoming.iterdir():
-            path.unlink()
+        self._make_dirs()
+        self.abandon()
 
     def keep(self, data: bytes) -> BlobId:
         """See `Backups.keep`."""
@@ -184,6 +182,14 @@ class BackupStore:
             _sync_folder(blobs / first)
         _sync_folder(blobs)
         self.disk.put(self.folder / f"{manifest.id}{_SUFFIX}", manifest_to_bytes(manifest))
+
+    def abandon(self) -> None:
+        """See `Backups.abandon`."""
+        assert self._holding, "what is not listed is forgotten under the lock"
+        self._fresh.clear()
+        with suppress(OSError):
+            for path in (self.folder / "incoming").iterdir():
+                path.unlink()
 
     def _check_and_sync(self, path: Path, ref: str) -> None:
         """Read back what was written, so that a backup that says it is there can be taken out (bugs B036)."""
@@ -250,9 +256,6 @@ class BackupStore:
                 freed += path.stat().st_size
                 path.unlink()
                 self.disk.hook("backup.unlink.done")
-        with suppress(FileNotFoundError):
-            for path in (self.folder / "incoming").iterdir():
-                path.unlink()
         return freed
 
     def _blobs(self) -> Iterator[Path]:

@@ -71,6 +71,7 @@ def backup_before_run(parts: Parts) -> list[str]:
     try:
         made = make(parts, reason="before a run", anyway=False)
     except CuratorError as error:
+        parts.log.warning("backup.not_made", reason=str(error))
         return [f"no backup was made before this run: {error}"]
     if made.unchanged:
         return []
@@ -195,6 +196,8 @@ def backup_restore(
             if not changes["done"]:
                 raise
             changes["failed"].append({"skill": "the rest", "error": str(error)})
+    if any(row["skill"].endswith("(archived)") for row in changes["done"]) and skills:
+        changes["hint"] = "what was archived when that backup was made is in the archive again: curatord restore SKILL"
     if not skills:
         there = {(one.name, unquoted(skill.path)) for one in manifest.libraries for skill in one.skills}
         more = sum(

@@ -126,6 +126,8 @@ def create(
                 f"no backup was made: {error.strerror or error}",
                 hint="look at the free space and the permissions of the state folder; what was backed up before stays",
             ) from error
+        finally:
+            backups.abandon()
         dropped, freed, warnings = drop_old(
             backups, keep=keep, max_bytes=max_bytes, names=[library.name for library in libraries]
         )

@@ -85,8 +85,13 @@ class _Wish:
     item: ArchiveItem | None = None
 
     @property
+    def label(self) -> str:
+        """What names this one and no other."""
+        return str(self.key) if self.into is None else f"{self.key.library}/{self.into}/"
+
+    @property
     def shown(self) -> str:
-        return str(self.key) if self.into is None else f"{self.key.library}/{self.into}/ (archived)"
+        return str(self.key) if self.into is None else f"{self.label} (archived)"
 
 
 def choose_backup(backups: Backups, said: str) -> BackupId:
@@ -118,6 +123,7 @@ def bring_back(
         names = ", ".join(library.name for library in manifest.libraries)
         raise UsageError(f"library {order.library!r} is not in backup {manifest.id}", hint=f"it has: {names}")
     wishes: list[_Wish] = []
+    archived: list[_Wish] = []
     for library in chosen:
         site = applier.sites[LibraryName(library.name)] if library.name in applier.sites else None
         if site is None:
@@ -126,14 +132,13 @@ def bring_back(
             continue
         damaged: list[str] = []
         found = list(_live(backups, library, site, damaged))
+        archived += _archived(backups, library, site, damaged)
         if not order.skills:
-            found += _archived(backups, library, site, damaged)
             yield from _host_files(backups, applier, manifest, library, site, order, now)
         for words in damaged:
             yield BackupRow(what="failed", skill=library.name, words=words)
         wishes += found
-    if order.skills:
-        wishes = _named(wishes, order.skills, manifest)
+    wishes = _named(wishes, archived, order.skills, manifest) if order.skills else [*wishes, *archived]
     for wish in wishes:
         if stop():
             yield BackupRow(what="skipped", skill=wish.shown, words="it was stopped before this")
@@ -141,15 +146,19 @@ def bring_back(
             yield _one(backups, reader, applier, manifest, order, wish, now)
 
 
-def _named(wishes: Sequence[_Wish], said: Sequence[str], manifest: Manifest) -> list[_Wish]:
+def _named(live: Sequence[_Wish], archived: Sequence[_Wish], said: Sequence[str], manifest: Manifest) -> list[_Wish]:
+    """Return the packages that *said* names: those that lived, and where none of that name did, archived ones."""
     chosen: dict[SkillKey, _Wish] = {}
     for one in said:
-        exact = [wish for wish in wishes if one in (str(wish.key), wish.key.rel)]
-        found = exact or [wish for wish in wishes if one in (wish.key.name, f"{wish.key.library}/{wish.key.name}")]
+        for wishes in (live, archived):
+            exact = [wish for wish in wishes if one in (str(wish.key), wish.key.rel, wish.label)]
+            found = exact or [wish for wish in wishes if one in (wish.key.name, f"{wish.key.library}/{wish.key.name}")]
+            if found:
+                break
         if not found:
             raise UsageError(f"no skill in backup {manifest.id} is called {one!r}", hint="an older backup may have it")
         if len(found) > 1:
-            choices = ", ".join(str(wish.key) for wish in found)
+            choices = ", ".join(wish.label for wish in found)
             raise UsageError(
                 f"{len(found)} skills in backup {manifest.id} are called {one!r}", hint=f"say which: {choices}"
             )

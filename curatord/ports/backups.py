@@ -77,6 +77,10 @@ class Backups(Protocol):
         """List the backup: everything it needs is on the platter before it is named."""
         ...
 
+    def abandon(self) -> None:
+        """Forget what was brought in and not listed, so that a backup that failed takes no space."""
+        ...
+
     def needs(self, manifest: Manifest) -> dict[str, int]:
         """Return the bytes of everything that a backup needs, by hash; `DamagedBackupError` where that is not known."""
         ...

@@ -28,7 +28,7 @@ from curatord.core.values import LibraryName
 from curatord.errors import BusyError, InputError, StateError
 from curatord.passes.backup import Created, LibraryToKeep, create
 from curatord.ports.backups import DamagedBackupError, TooLargeError
-from tests.curation_home import fork, killed_after
+from tests.curation_home import as_user, fork, killed_after
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MUCH = 1 << 40
@@ -390,6 +390,7 @@ def test_more_than_all_backups_may_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TooLargeError, match="3000 bytes"):
         kept.create(max_bytes=3000)
 
+    assert [] == list((kept.state / "backups/incoming").iterdir())
     assert {first.id: []} == kept.whole()
 
 
@@ -745,39 +746,6 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
 
     assert 3 == os.waitstatus_to_exitcode(status)
     assert {first.id: []} == kept.whole()
-
-
-def as_user(work: Callable[[], int], *paths: Path) -> int:
-    """Run *work* in a process that is no root, with *paths* given to it; return its exit code."""
-    if os.geteuid() == 0:
-        for path in paths:
-            for folder, names, files in os.walk(path):
-                for name in (".", *names, *files):
-                    os.lchown(Path(folder, name), 65534, 65534)
-    child = fork()
-    if child == 0:
-        code = 99
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(65534)
-                os.setuid(65534)
-            code = work()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
-
-
-@pytest.fixture
-def open_to_all(quick: Path) -> Path:
-    """Return a folder that users other than ours reach."""
-    for path in (quick, *quick.parents):
-        if path.stat().st_uid == os.geteuid() and path != Path("/"):
-            path.chmod(path.stat().st_mode | 0o055)
-        if not path.stat().st_mode & 0o001:
-            pytest.skip(f"{path} lets nobody through")
-    return quick
 
 
 def test_what_may_not_be_read_is_a_fault(open_to_all: Path) -> None:

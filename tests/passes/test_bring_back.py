@@ -5,15 +5,22 @@ kill at any instant leaves before or after.
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import random
 import shutil
+import signal
+import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from curatord.adapters.backup_reader import BackupReader
 from curatord.adapters.backup_store import BackupStore
@@ -25,7 +32,7 @@ from curatord.errors import UsageError
 from curatord.passes.backup import LibraryToKeep, create
 from curatord.passes.bring_back import BackupRow, BringBackOrder, bring_back
 from curatord.passes.undo import restore, undo
-from tests.curation_home import LIB, NOW, Home, key, killed_after, tree
+from tests.curation_home import LIB, NOW, Home, as_user, fork, key, killed_after, tree
 from tests.passes.test_crash import consistent, fix_paths, no_leftovers
 
 LATER = NOW + timedelta(days=1)
@@ -248,6 +255,20 @@ def test_the_archive_comes_back_too(quick: Path) -> None:
     assert isinstance(back, Applied), back
     assert (home.root / "cat/old/SKILL.md").exists()
     home.close()
+
+
+def test_an_archived_skill_by_its_name(quick: Path) -> None:
+    """One that was archived when the backup was made comes back into the archive, whatever else is gone there."""
+    home = a_home(quick)
+    applier = home.applier()
+    for name in ("cat/old", "other"):
+        applier.apply(Archive(key=key(name), reason="idle", expected=home.fingerprint(name)), now=NOW)
+    manifest = back_up(home)
+    (Path(home.site.archive) / "old/empty").chmod(0o755)
+    shutil.rmtree(home.site.archive)
+
+    assert {"lib/old/ (archived)": "done"} == told(bring(home, manifest, "old"))
+    assert ["old"] == [path.name for path in Path(home.site.archive).iterdir()]
 
 
 def test_a_skill_that_lives_is_not_brought_back_into_the_archive(quick: Path) -> None:
@@ -687,3 +708,160 @@ def test_nothing_of_the_state_is_said_in_the_manifest_but_names(tmp_path: Path) 
 
     assert manifest.id == value["id"]
     assert "other text" not in text
+
+
+# -- whatever was done meanwhile
+
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["change", "delete", "archive", "restore", "chmod", "add", "link", "cache"]), st.integers(0, 3)
+    ),
+    max_size=8,
+)
+
+
+def packages(home: Home) -> dict[str, dict[str, str]]:
+    """Return the content of every package that stands anywhere, by what it holds."""
+    found = {}
+    for root in (home.root, Path(home.site.archive)):
+        for skill in root.rglob("SKILL.md"):
+            content = tree(skill.parent)
+            found[json.dumps(content, sort_keys=True)] = content
+    return found
+
+
+def edit(home: Home, what: str, number: int, at: datetime) -> None:
+    """Do one of the things that a person, a host or curatord does to a library."""
+    folder = home.root / f"skill-{number}"
+    if what == "restore":
+        with suppress(UsageError):
+            restore(home.applier(), f"skill-{number}", now=at)
+    elif not folder.is_dir() or folder.is_symlink():
+        return
+    elif what == "change":
+        (folder / "SKILL.md").write_text(f"changed {at}")
+    elif what == "delete":
+        shutil.rmtree(folder)
+    elif what == "archive":
+        home.applier().apply(Archive(key=key(folder.name), reason="r", expected=home.fingerprint(folder.name)), now=at)
+    elif what == "chmod":
+        (folder / "run.sh").chmod(0o700)
+    elif what == "add":
+        (folder / "more").mkdir(exist_ok=True)
+    elif what == "link":
+        with suppress(FileExistsError):
+            (folder / "link").symlink_to(f"../{at:%H%M%S}")
+    else:
+        (folder / "__pycache__").mkdir(exist_ok=True)
+    home.close()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=EDITS)
+def test_all_of_it_comes_back_and_nothing_is_lost(quick: Path, edits: list[tuple[str, int]]) -> None:
+    """After any edits all skills are as in the backup again, and every version that stood before still stands."""
+    base = quick / "case"
+    shutil.rmtree(base, ignore_errors=True)
+    home = Home(base=base)
+    for number in range(4):
+        home.skill(f"skill-{number}", f"text {number}", files={"run.sh": b"#!/bin/sh\n"})
+    home.know(home.applier(), *(f"skill-{number}" for number in range(4)))
+    wanted = skills(home)
+    manifest = back_up(home)
+    for count, (what, number) in enumerate(edits):
+        edit(home, what, number, NOW + timedelta(minutes=count + 1))
+    before = packages(home)
+
+    rows = bring(home, manifest)
+
+    assert {"done", "unchanged"} >= set(told(rows).values())
+    assert wanted == {path: what for path, what in skills(home).items() if "__pycache__" not in path}
+    assert set(before) <= set(packages(home))
+    consistent(home)
+    no_leftovers(home)
+
+
+def work_for_ever(home: Home, manifests: list[Manifest], seed: int) -> None:
+    """Bring back now one backup, now another; somebody will stop us."""
+    for number in itertools.count():
+        now = LATER + timedelta(seconds=seed * 100 + number)
+        rows = bring(home, manifests[(seed + number) % 2], now=now)
+        assert "failed" not in told(rows).values()
+
+
+def random_kills(base: Path, kills: int, seed: int) -> None:
+    home = Home(base=base, layout="hermes", ids=f"s{seed}-")
+    manifests: list[Manifest] = []
+    for version in ("one", "two"):
+        for number in range(4):
+            folder = home.root / f"skill-{number}"
+            shutil.rmtree(folder, ignore_errors=True)
+            home.skill(folder.name, f"version {version} of {number}", files={"run.sh": version.encode() * 1000})
+        home.know(home.applier(), *(f"skill-{number}" for number in range(4)))
+        manifests.append(back_up(home, now=NOW + timedelta(seconds=len(manifests))))
+    dice = random.Random(seed)
+    for number in range(kills):
+        child = fork()
+        if child == 0:
+            try:
+                home.ids = f"s{seed}-{number}-"
+                work_for_ever(home, manifests, number)
+            finally:
+                os._exit(99)
+        time.sleep(dice.uniform(0.02, 0.2))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), f"the child ended by itself: {status}"
+        applier = home.applier()
+        assert () == applier.recover(now=NOW).conflicts
+        with applier.mutator.hold(home.site):
+            pass
+        home.close()
+        for skill in range(4):
+            texts = (
+                (home.root / f"skill-{skill}/SKILL.md").read_text(),
+                (home.root / f"skill-{skill}/run.sh").read_text(),
+            )
+            version = texts[1][:3]
+            assert texts[1] == version * 1000
+            assert f"version {version} of {skill}" in texts[0]
+        archived = [path.read_text() for path in (home.root / ".archive").rglob("run.sh")]
+        assert {True} >= {text in ("one" * 1000, "two" * 1000) for text in archived}
+        consistent(home)
+        no_leftovers(home)
+        assert [] == list(home.state.glob("staging/*"))
+    assert len(home.applier().store.actions()) > kills
+    home.close()
+
+
+def test_killed_at_random_instants(quick: Path) -> None:
+    """A process that restores over and over is killed by a timer: each skill is whole, of one backup or the other."""
+    random_kills(quick, 25, 1)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_killed_at_many_random_instants(quick: Path, seed: int) -> None:
+    """A hundred kills for each seed."""
+    random_kills(quick, 100, seed)
+
+
+def test_a_read_only_folder_is_archived_by_its_user(open_to_all: Path) -> None:
+    """One that its own user may not write cannot change its parent by a rename: it is copied, verified, dropped."""
+    home = Home(base=open_to_all / "h")
+    shut = home.skill("shut", files={"references/a.md": b"a"})
+    for path in (shut / "references", shut):
+        path.chmod(0o555)
+    home.know(home.applier(), "shut")
+    home.close()
+    before = skills(home)
+
+    def work() -> int:
+        applier = home.applier()
+        done = applier.apply(Archive(key=key("shut"), reason="r", expected=home.fingerprint("shut")), now=NOW)
+        if not isinstance(done, Applied) or (home.root / "shut").exists():
+            return 1
+        back = restore(applier, "shut", now=LATER)
+        return 0 if isinstance(back, Applied) and before == skills(home) else 2
+
+    assert 0 == as_user(work, home.base)
