@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curatord.application.working import recover
-from curatord.core.backup import Manifest, StoredSkill, as_bytes, as_text, quoted, unquoted
+from curatord.core.backup import LibraryBackup, Manifest, StoredSkill, as_bytes, as_text, quoted, unquoted
 from curatord.core.plan import Applied, Failed, Skipped
 from curatord.core.values import LibraryName, SkillKey
-from curatord.core.words import iso
+from curatord.core.words import iso, plural
 from curatord.errors import BusyError, CuratorError, InputError, StateError, UsageError
 from curatord.passes.backup import Created, LibraryToKeep, create
 
@@ -205,9 +205,25 @@ def backup_restore(
             for key, skill in look.live.items()
             if library in (None, key.library)
         )
-        if more:
-            changes["hint"] = f"{more} skills that are not in this backup stay as they are"
+        hints = [f"left as it is, since it is not in this backup: {plural(more, 'skill')}"] if more else []
+        gone = sum(_files_gone(parts, one) for one in manifest.libraries if library in (None, one.name))
+        if gone:
+            hints.append(f"gone, and not brought back, since in no skill: {plural(gone, 'file')} (--to DIR takes them out)")
+        if hints:
+            changes["hint"] = "; ".join(hints)
     return changes
+
+
+def _files_gone(parts: Parts, library: LibraryBackup) -> int:
+    """Return how many of a library's files that belong to no skill are in the backup and not on disk any more."""
+    from curatord.passes.bring_back import files_apart
+
+    root = as_text(unquoted(library.root))
+    try:
+        paths = list(files_apart(parts.backups, library))
+    except InputError:
+        return 0  # what is damaged was told
+    return sum(not os.path.lexists(f"{root}/{as_text(path)}") for path in paths)
 
 
 def _add(changes: dict[str, Any], row: BackupRow) -> None:
@@ -270,7 +286,7 @@ def _take_out(
         ]
         return changes
     try:
-        to.mkdir(parents=True, exist_ok=True)
+        to.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(to.iterdir()):
             raise UsageError(f"{to} is not empty", hint="name a new or an empty folder; nothing is ever overwritten")
         like = to.stat()

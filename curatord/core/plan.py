@@ -147,7 +147,8 @@ class BringBack(_OnSkill, frozen=True, kw_only=True, tag="bring_back"):
 
     *staged* is where a whole copy of it was made, *backup* where that came from. *form* `file`: a single file of a flat
     layout. *into* is the entry of the archive that it comes back as, with *item* what was known of it; None: it comes
-    back to where it stood in the library, and its idle clock starts again.
+    back to where it stood in the library, and its idle clock starts again. *above* are the modes of the folders between
+    the library and the package, for those that have to be made.
     """
 
     backup: str
@@ -155,6 +156,7 @@ class BringBack(_OnSkill, frozen=True, kw_only=True, tag="bring_back"):
     form: Literal["folder", "file", "link"]
     into: RelPath | None = None
     item: ArchiveItem | None = None
+    above: tuple[int, ...] = ()
 
 
 class Pin(_OnSkill, frozen=True, kw_only=True, tag="pin"):

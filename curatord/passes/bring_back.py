@@ -42,7 +42,7 @@ from curatord.passes.compile import Draft, NotNowError, compile_action
 from curatord.passes.undo import same_name
 from curatord.ports.backups import Backups, DamagedBackupError, TreeReader
 
-__all__ = ["BackupRow", "BringBackOrder", "bring_back", "choose_backup"]
+__all__ = ["BackupRow", "BringBackOrder", "bring_back", "choose_backup", "files_apart"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,7 @@ class _Wish:
     path: bytes
     into: RelPath | None = None
     item: ArchiveItem | None = None
+    above: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -193,7 +194,11 @@ def _live(backups: Backups, library: LibraryBackup, site: Site, damaged: list[st
             continue
         rel = as_text(path.removesuffix(b".md") if flat else path)
         form: Literal["folder", "file", "link"] = "file" if flat else "link" if entry.kind == "link" else "folder"
-        yield _Wish(key=SkillKey(library=site.library, rel=RelPath(rel)), entry=entry, form=form, path=path)
+        parts = path.split(b"/")[:-1]
+        folders = [entry_at(top, b"/".join(parts[: count + 1]), backups.tree) for count in range(len(parts))]
+        above = tuple(folder.mode for folder in folders if folder is not None)
+        key = SkillKey(library=site.library, rel=RelPath(rel))
+        yield _Wish(key=key, entry=entry, form=form, path=path, above=above)
 
 
 def _archived(backups: Backups, library: LibraryBackup, site: Site, damaged: list[str]) -> Iterator[_Wish]:
@@ -227,6 +232,26 @@ def _item(told: StoredItem, key: SkillKey) -> ArchiveItem:
         absorbed_into=told.absorbed_into,
         fingerprint=None if told.fingerprint is None else Fingerprint(told.fingerprint),
     )
+
+
+def files_apart(backups: Backups, library: LibraryBackup) -> Iterator[bytes]:
+    """Yield the paths of those files of a library that lie in none of its skills, and no hidden ones."""
+    skills = {unquoted(skill.path) for skill in library.skills}
+
+    def walk(folder: Entry, path: bytes) -> Iterator[bytes]:
+        entries = backups.tree(folder.ref)
+        if path and any(entry.kind != "dir" and entry.name.lower() == b"skill.md" for entry in entries):
+            return
+        for entry in entries:
+            inner = path + b"/" + entry.name if path else entry.name
+            if entry.name.startswith(b".") or inner in skills:
+                continue
+            if entry.kind == "dir":
+                yield from walk(entry, inner)
+            else:
+                yield inner
+
+    yield from walk(library.top(), b"")
 
 
 # -- the host's files
@@ -374,6 +399,7 @@ def _stage_and_apply(
                 form=wish.form,
                 into=wish.into,
                 item=wish.item,
+                above=wish.above,
             )
             standings = applier.standings([key])
             found = objections(action, standings)

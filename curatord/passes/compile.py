@@ -407,7 +407,12 @@ class _Work:
         if found is not None:
             self._keep_standing(action, found)
         self._free(target, key, but=None if found is None else found.place)
+        before = len(self.steps)
         self._make_dirs(target)
+        for place, step in enumerate(self.steps[before:], before):
+            depth = step.place.path.count("/") if isinstance(step, MakeDir) else len(action.above)
+            if isinstance(step, MakeDir) and depth < len(action.above):
+                self.steps[place] = MakeDir(place=step.place, mode=action.above[depth])
         self.steps.append(MovePackage(source=action.staged, target=target, seal=seal))
         if site.home is not None and not self._standing(key).protected:
             self._usage(key, {"state": "active", "archived_at": None}, make=False)

@@ -189,6 +189,20 @@ def test_a_library_that_is_not_configured_any_more(world: World, tmp_path: Path)
     assert (tmp_path / "out/claude/library/pdf-forms/SKILL.md").exists()
 
 
+def test_what_stays_as_it_is_is_told(world: World) -> None:
+    """Skills that are newer than the backup, and files outside of skills that are gone."""
+    (world.claude / "skills/README.md").write_text("mine")
+    world.app.backup_create(reason=None)
+    (world.claude / "skills/README.md").unlink()
+    (world.claude / "skills/newer").mkdir()
+    (world.claude / "skills/newer/SKILL.md").write_text("---\nname: newer\ndescription: d\n---\n")
+
+    hint = world.app.backup_restore("last", library=None, skills=[], to=None, dry_run=False)["hint"]
+
+    assert "not in this backup: 1 skill" in hint
+    assert "in no skill: 1 file" in hint
+
+
 # -- before a run
 
 

@@ -440,6 +440,37 @@ def test_a_flat_skill_comes_back_as_its_file(quick: Path) -> None:
     home.close()
 
 
+def test_a_name_that_is_no_text_is_left_to_a_folder(quick: Path) -> None:
+    """No record can hold it, so it is not put into the library; the others are."""
+    home = a_home(quick)
+    odd = os.fsencode(home.root) + b"/odd-\xff"
+    os.mkdir(odd)  # noqa: PTH102 - a path as bytes
+    with open(odd + b"/SKILL.md", "w") as file:  # noqa: PTH123
+        file.write("odd")
+    manifest = back_up(home)
+    shutil.rmtree(odd)
+    shutil.rmtree(home.root / "other")
+
+    rows = bring(home, manifest)
+
+    assert {"lib/cat/old": "unchanged", "odd-%FF": "skipped", "lib/other": "done"} == told(rows)
+    assert "--to DIR" in next(row.words for row in rows if row.skill == "odd-%FF")
+
+
+def test_folders_above_come_back_with_their_modes(quick: Path) -> None:
+    """A category that is gone is made as it was."""
+    home = a_home(quick)
+    (home.root / "cat").chmod(0o2750)
+    manifest = back_up(home)
+    before = skills(home)
+    (home.root / "cat/old/empty").chmod(0o755)
+    shutil.rmtree(home.root / "cat")
+
+    bring(home, manifest)
+
+    assert before == skills(home)
+
+
 def test_names_that_are_wrong_or_mean_two(quick: Path) -> None:
     """Nothing is done for a name that is not in the backup, or is twice."""
     home = a_home(quick)
