@@ -208,7 +208,7 @@ def backup_restore(
         hints = [f"left as it is, since it is not in this backup: {plural(more, 'skill')}"] if more else []
         gone = sum(_files_gone(parts, one) for one in manifest.libraries if library in (None, one.name))
         if gone:
-            hints.append(f"gone, and not brought back, since in no skill: {plural(gone, 'file')} (--to DIR takes them out)")
+            hints.append(f"gone, and left so, since in no skill: {plural(gone, 'file')} (--to DIR takes them out)")
         if hints:
             changes["hint"] = "; ".join(hints)
     return changes
