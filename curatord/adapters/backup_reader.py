@@ -109,8 +109,11 @@ class BackupReader:
         try:
             with open_dir(above or "/") as folder:
                 data, found, _ = _read(folder, os.fsencode(name))
-        except (FileNotFoundError, NotADirectoryError, InputError):
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            link = error.errno == errno.ELOOP
+            raise InputError("it is a link, which is not followed" if link else f"cannot be read: {error}") from error
         return self.store.keep(data), stat.S_IMODE(found.st_mode)
 
     def look(self, root: str, path: bytes) -> tuple[Entry, str] | None:
@@ -154,12 +157,11 @@ class _Walk:
             return self._entry(folder, name, path, depth)
         except FileNotFoundError:
             return None
-        except PermissionError as error:
-            self._leave(path + name, f"cannot be read: {error.strerror}")
         except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
-                raise
-            self._leave(path + name, "it turned into something else while it was read")
+            if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+                self._leave(path + name, "it turned into something else while it was read")
+            else:
+                self._leave(path + name, f"cannot be read: {error.strerror or error}")
         return None
 
     def _entry(self, folder: int, name: bytes, path: bytes, depth: int) -> Entry | None:

@@ -137,16 +137,24 @@ class BackupStore:
         """See `Backups.keep`."""
         ref = BlobId(hashlib.sha256(data).hexdigest())
         if ref not in self._fresh:
+            try:
+                if not self._is_kept(ref, data):
+                    self._bring_in(ref, data)
+            except OSError as error:  # said here, since a reader's own errors are about the library
+                raise StateError(
+                    f"no backup was made: {error.strerror or error}",
+                    hint="look at the free space and the permissions of the state folder; earlier backups stay",
+                ) from error
             self._fresh[ref] = len(data)
-            if not self._is_kept(ref, data):
-                self.disk.hook("backup.write")
-                descriptor = os.open(
-                    self.folder / "incoming" / ref, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
-                )
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                self.disk.hook("backup.write.done")
         return ref
+
+    def _bring_in(self, ref: BlobId, data: bytes) -> None:
+        self.disk.hook("backup.write")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(self.folder / "incoming" / ref, flags, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        self.disk.hook("backup.write.done")
 
     def keep_tree(self, entries: Sequence[Entry]) -> BlobId:
         """See `Backups.keep_tree`."""

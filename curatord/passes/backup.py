@@ -34,7 +34,7 @@ from curatord.core.backup import (
 from curatord.core.cheap import dataclass
 from curatord.core.journal import ArchiveItem
 from curatord.core.values import LibraryName
-from curatord.errors import StateError
+from curatord.errors import InputError, StateError
 from curatord.ports.backups import Backups, DamagedBackupError, TreeReader
 
 __all__ = ["Created", "LibraryToKeep", "create", "drop_old"]
@@ -155,7 +155,7 @@ def _read_all(
         except FileNotFoundError:
             failed.append((library.name, f"{library.root} is not there"))
         except (PermissionError, NotADirectoryError) as error:
-            failed.append((library.name, f"{library.root}: {error.strerror}"))
+            failed.append((library.name, f"{error.filename or library.root}: {error.strerror}"))
         else:
             kept.append(one)
             left_out += left
@@ -179,19 +179,9 @@ def _read(reader: TreeReader, library: LibraryToKeep) -> tuple[LibraryBackup, li
         archive = reader.read(library.archive, apart=library.apart)
     except FileNotFoundError:
         archive = None
-    both = [
-        (found, quoted(as_bytes(library.root))),
-        *([(archive, quoted(as_bytes(library.archive)))] if archive else []),
-    ]
-    left_out = [_placed(left, where) for tree, where in both if tree is not None for left in tree.left_out]
-    host_files: list[HostFile] = []
-    if library.home is not None:
-        # The schedule, and what the host's hub has installed: hidden folders of a library are not read else.
-        for path in (f"{library.home}/cron/jobs.json", f"{library.root}/.hub/lock.json"):
-            found_file = reader.read_file(path)
-            if found_file is not None:
-                rel = posixpath.relpath(path, library.home)
-                host_files.append(HostFile(path=quoted(as_bytes(rel)), ref=found_file[0], mode=found_file[1]))
+    trees = [(found, library.root), *([(archive, library.archive)] if archive is not None else [])]
+    left_out = [_placed(left, quoted(as_bytes(where))) for tree, where in trees for left in tree.left_out]
+    host_files, more = _read_host_files(reader, library)
     return (
         LibraryBackup(
             name=library.name,
@@ -205,12 +195,29 @@ def _read(reader: TreeReader, library: LibraryToKeep) -> tuple[LibraryBackup, li
             skills=library.skills,
             items=tuple(_stored(item) for item in sorted(library.items, key=lambda item: item.path)),
             host_files=tuple(host_files),
-            files=found.files + (archive.files if archive else 0) + len(host_files),
-            bytes=found.bytes + (archive.bytes if archive else 0),
+            files=sum(tree.files for tree, _ in trees) + len(host_files),
+            bytes=sum(tree.bytes for tree, _ in trees),
         ),
-        left_out,
-        found.left_out_count + (archive.left_out_count if archive else 0),
+        [*left_out, *more],
+        sum(tree.left_out_count for tree, _ in trees) + len(more),
     )
+
+
+def _read_host_files(reader: TreeReader, library: LibraryToKeep) -> tuple[list[HostFile], list[LeftOut]]:
+    """Keep the schedule, and what the host's hub has installed: hidden folders of a library are not read else."""
+    found: list[HostFile] = []
+    left_out: list[LeftOut] = []
+    if library.home is not None:
+        for path in (f"{library.home}/cron/jobs.json", f"{library.root}/.hub/lock.json"):
+            try:
+                file = reader.read_file(path)
+            except InputError as error:
+                left_out.append(LeftOut(path=quoted(as_bytes(path)), why=str(error)))
+                continue
+            if file is not None:
+                rel = quoted(as_bytes(posixpath.relpath(path, library.home)))
+                found.append(HostFile(path=rel, ref=file[0], mode=file[1]))
+    return found, left_out
 
 
 def _placed(left: LeftOut, where: str) -> LeftOut:

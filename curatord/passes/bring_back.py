@@ -364,7 +364,15 @@ def _one(
     against = _against(standing, order, key, replaces=there) if wish.into is None else None
     if against is not None:
         return BackupRow(what="skipped", skill=shown, words=against)
+    umbrella = None if wish.into is not None or there else _doubled(applier, key)
+    if umbrella is not None and not order.skills:
+        words = (
+            f"it went into {umbrella}, where its text would stand twice; `curatord undo` of that merge takes it back"
+        )
+        return BackupRow(what="skipped", skill=shown, words=f"{words}, --skill restores it all the same")
     words = _words(standing, wish, replaces=there, from_archive=twin is not None, site=site)
+    if umbrella is not None:
+        words += f" (its text stands in {umbrella} too)"
     if order.dry_run:
         return BackupRow(what="done", skill=shown, words=f"would be {words}")
     if twin is not None and wish.into is None and not there:
@@ -446,6 +454,16 @@ def _in_archive(
 def _lives(reader: TreeReader, site: Site, wish: _Wish, wanted: str) -> bool:
     found = reader.look(site.root, as_bytes(wish.key.rel))
     return found is not None and found[1] == wanted
+
+
+def _doubled(applier: Applier, key: SkillKey) -> str | None:
+    """Return the live umbrella that took *key* in, or None."""
+    record = applier.store.skill(key)
+    if record is None or record.absorbed_into is None:
+        return None
+    same = [one for one in applier.store.skills(key.library) if one.name == record.absorbed_into]
+    seen = applier.look(same)
+    return record.absorbed_into if any(seen[one].there for one in same) else None
 
 
 def _against(standing: Standing, order: BringBackOrder, key: SkillKey, *, replaces: bool) -> str | None:

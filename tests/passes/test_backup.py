@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import itertools
 import os
@@ -356,6 +357,51 @@ def test_a_file_that_is_written_meanwhile_is_left_out_and_named(
     ]
     kept.take_out(made.manifest, tmp_path / "out")
     assert {b"still"} == set(bytes_tree(tmp_path / "out"))
+
+
+def test_a_file_that_the_disk_does_not_give_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read error costs that file, told as a fault, and no other."""
+    kept = Kept(tmp_path)
+    (kept.root / "bad").write_text("x")
+    (kept.root / "good").write_text("y")
+    real = backup_reader._read
+
+    def failing(folder: int, name: bytes) -> object:
+        if name == b"bad":
+            raise OSError(errno.EIO, "Input/output error")
+        return real(folder, name)
+
+    monkeypatch.setattr(backup_reader, "_read", failing)
+    made = kept.create()
+
+    told = [(left.why, left.ordinary) for left in made.manifest.left_out]
+    assert [("cannot be read: Input/output error", False)] == told
+    assert 1 == made.manifest.libraries[0].files
+
+
+def test_a_hosts_file_that_is_a_link_is_told(tmp_path: Path) -> None:
+    """It is not followed, and its absence is a fault that is named."""
+    kept = Kept(tmp_path)
+    (tmp_path / "cron").mkdir()
+    (tmp_path / "elsewhere").write_text("{}")
+    (tmp_path / "cron" / "jobs.json").symlink_to("../elsewhere")
+    (kept.root / ".hub").mkdir()
+    (kept.root / ".hub" / "lock.json").write_text("{}")
+    made = create(
+        kept.store,
+        BackupReader(store=kept.store, max_bytes=MUCH),
+        [dataclasses.replace(kept.library(), home=str(tmp_path))],
+        now=NOW,
+        reason="r",
+        version="0",
+        keep=9,
+        max_bytes=MUCH,
+        at_rest=nullcontext,
+    )
+
+    assert ["skills/.hub/lock.json"] == [file.path for file in made.manifest.libraries[0].host_files]
+    assert ["it is a link, which is not followed"] == [left.why for left in made.manifest.left_out]
+    assert 1 == made.manifest.left_out_count
 
 
 def test_a_folder_too_deep_is_left_out(tmp_path: Path) -> None:

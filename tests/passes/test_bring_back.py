@@ -33,7 +33,7 @@ from curatord.passes.backup import LibraryToKeep, create
 from curatord.passes.bring_back import BackupRow, BringBackOrder, bring_back
 from curatord.passes.undo import restore, undo
 from tests.curation_home import LIB, NOW, Home, as_user, fork, key, killed_after, tree
-from tests.passes.test_crash import consistent, fix_paths, no_leftovers
+from tests.passes.test_crash import consistent, do, fix_paths, merge, no_leftovers
 
 LATER = NOW + timedelta(days=1)
 MUCH = 1 << 40
@@ -323,6 +323,23 @@ def test_a_dry_run_changes_nothing(quick: Path) -> None:
     assert row.words.startswith("would be restored")
     changed = {path for path, what in tree(home.base).items() if before.get(path) != what}
     assert {path for path in changed if "curatord.db" not in path} <= {"state/backup.lock"}
+
+
+def test_what_a_merge_took_in_is_only_restored_by_its_name(quick: Path) -> None:
+    """While its umbrella lives its text would stand twice: that is said, and how the merge is taken back."""
+    home = a_home(quick)
+    manifest = back_up(home)
+    do(home, merge)
+
+    rows = bring(home, manifest)
+    assert {"lib/cat/old": "skipped", "lib/other": "skipped"} == told(rows)
+    assert "went into kit" in rows[0].words
+
+    (row,) = bring(home, manifest, "other")
+    assert {"lib/other": "done"} == told([row])
+    assert "its text stands in kit too" in row.words
+    shutil.rmtree(home.root / "kit")
+    assert {"lib/cat/old": "done", "lib/other": "unchanged"} == told(bring(home, manifest))
 
 
 # -- who may be reached
