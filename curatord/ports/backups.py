@@ -135,7 +135,7 @@ class TreeReader(Protocol):
         ...
 
     def read_file(self, path: str) -> tuple[BlobId, int] | None:
-        """Keep one file of the host; return its content's hash and its mode; None: no such file; `InputError`: a link."""
+        """Keep one file of the host; return its content's hash and its mode, None for no file; `InputError`: a link."""
         ...
 
     def look(self, root: str, path: bytes) -> tuple[Entry, str] | None:
