@@ -24,6 +24,7 @@ from curatord.adapters import backup_reader
 from curatord.adapters.backup_reader import BackupReader
 from curatord.adapters.backup_store import BackupStore
 from curatord.adapters.disk import Disk
+from curatord.adapters.lock import work_lock
 from curatord.core.backup import BackupId, Manifest, content_id, quoted
 from curatord.core.values import LibraryName
 from curatord.errors import BusyError, InputError, StateError
@@ -623,6 +624,29 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     finally:
         os.write(done[1], b"x")
         os.waitpid(child, 0)
+    assert kept.create().manifest.id
+
+
+def test_somebody_at_work_on_a_library(tmp_path: Path) -> None:
+    """Where the work lock is not had, nothing is listed and nothing of it stays; the next one works."""
+    kept = Kept(tmp_path)
+    a_library(kept)
+
+    with work_lock(kept.state), pytest.raises(BusyError, match="another curatord is at work"):
+        create(
+            kept.store,
+            BackupReader(store=kept.store, max_bytes=MUCH),
+            [kept.library()],
+            now=NOW,
+            reason="r",
+            version="0",
+            keep=9,
+            max_bytes=MUCH,
+            at_rest=lambda: work_lock(kept.state, 0.1),
+        )
+
+    assert () == kept.store.ids()
+    assert [] == list((kept.state / "backups/incoming").iterdir())
     assert kept.create().manifest.id
 
 
