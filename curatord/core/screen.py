@@ -170,7 +170,10 @@ def _pictures(char: str) -> bool:
 
 # --- Words to the model -----------------------------------------------------------------------------------------------
 
-_ALL = r"(?:(?:all|any|every|the|of|your|my|these|those|other|previous|prior|above|earlier|preceding|existing|former|current)\s+){1,6}"
+_ALL = (
+    r"(?:(?:all|any|every|the|of|your|my|these|those|other|previous|prior|above|earlier|preceding|existing|former"
+    r"|current)\s+){1,6}"
+)
 _ORDERS = r"(?:instructions?|prompts?|rules?|directions?|guidelines?|guardrails?|constraints?|system\s+messages?)"
 _SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -267,7 +270,10 @@ _LATIN = str.maketrans(
 # --- From the network into a shell ------------------------------------------------------------------------------------
 
 _GET = r"(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod|aria2c|lwp-download)"
-_RUN = r"(?:sudo\s+(?:-\S+\s+){0,4})?(?:env\s+(?:\S+=\S*\s+){0,4})?(?:/(?:usr/)?bin/)?(?:(?:ba|z|da|k|fi|a)?sh|python[0-9.]*|node|perl|ruby|php|iex|invoke-expression|source)"
+_RUN = (
+    r"(?:sudo\s+(?:-\S+\s+){0,4})?(?:env\s+(?:\S+=\S*\s+){0,4})?(?:/(?:usr/)?bin/)?"
+    r"(?:(?:ba|z|da|k|fi|a)?sh|python[0-9.]*|node|perl|ruby|php|iex|invoke-expression|source)"
+)
 _FETCH_AND_RUN = re.compile(
     rf"\b{_GET}\b(?:[^\n|;&]|\\\n|&(?!&)){{0,400}}\|\s*(?:tee\s+\S+\s*\|\s*)?{_RUN}(?![\w./-])"
     rf"|(?<![\w-])(?:{_RUN}|eval|\.)\s+(?:-\w+\s+)?[\"'`]?(?:<\(|\$\(|`)\s*{_GET}\b"

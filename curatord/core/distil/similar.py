@@ -25,7 +25,7 @@ SHOWN = 3  # contract, section 8: the three most similar, and those that the ses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLike:
-    """The skill that a new one would double; *patch*: the two are one, so it must be a patch; else the name is taken."""
+    """The skill that a new one is too like; *patch*: the two are one, so it must be a patch of it."""
 
     skill: SkillView
     patch: bool

@@ -31,7 +31,9 @@ _ORDERS = re.compile(
     r"\bwithout\s+(?:asking|confirm\w*|waiting\s+for|the\s+user'?s?)\b|\b(?:never|do\s+not|don'?t|no\s+need\s+to)\s+(?:ask|confirm|prompt|wait\s+for)\b"
     r"|\bfrom\s+now\s+on\b|\b(?:in|for|at\s+the\s+(?:start|end)\s+of)\s+(?:every|each|all|any)\s+(?:future\s+)?(?:sessions?|conversations?|chats?|requests?|messages?)\b"
     r"|\b(?:send|upload|post|forward|submit|exfiltrate)\s+(?:\S+\s+){0,6}(?:to|at)\s+(?:https?://|\S+@|the\s+(?:server|endpoint|webhook))"
-    r"|\bauto(?:matically)?[- ]?(?:approve|accept|confirm)\b|\b(?:skip|disable|turn\s+off)\s+(?:all\s+|any\s+|the\s+)?(?:checks?|tests?|reviews?|hooks?|confirmations?|safety|sandbox\w*|approvals?)\b"
+    r"|\bauto(?:matically)?[- ]?(?:approve|accept|confirm)\b"
+    r"|\b(?:skip|disable|turn\s+off)\s+(?:all\s+|any\s+|the\s+)?"
+    r"(?:checks?|tests?|reviews?|hooks?|confirmations?|safety|sandbox\w*|approvals?)\b"
     r"|\bohne\s+(?:nachzufragen|r[uü]ckfrage)\b|\bab\s+(?:jetzt|sofort)\b|\bsin\s+preguntar\b|\bsans\s+demander\b|不要(?:询问|确认)|无需(?:询问|确认)|確認せず",
     re.IGNORECASE,
 )

@@ -34,7 +34,8 @@ _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _QUOTED = re.compile(r"^[ \t]{0,3}>[^\n]*$", re.MULTILINE)
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u202f": " "})
 _NOT = re.compile(
-    r"(?:\b(?:don'?t|do not|never|not|no need to|needn'?t|without|nicht|kein\w*|nie|ne|pas|jamais|no|nunca|n[aã]o|non|niet|не)\b"
+    r"(?:\b(?:don'?t|do not|never|not|no need to|needn'?t|without|nicht|kein\w*|nie|ne|pas|jamais|no|nunca"
+    r"|n[aã]o|non|niet|не)\b"
     r"|n't|不要|不用|别|別|不必|ないで|しなくて|하지 마)[^.!?\n]{0,25}\Z",
     re.IGNORECASE,
 )
