@@ -345,8 +345,6 @@ class _Work:
             + screen(made.when_to_use, where="description")
             + screen(made.body, where="body")
         )
-        for violation in violations(made.data, made.name, self.view.layout):
-            raise _No("form", violation.message)
         like = too_like(
             self.view,
             name=made.name,

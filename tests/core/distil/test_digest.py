@@ -252,9 +252,17 @@ def test_a_failure_that_was_mended_is_noticed(messages: list[tuple[Role, str | N
 
 @pytest.mark.parametrize(
     "text",
-    ["No, use pnpm here", "that's wrong, the port is 8443", "You forgot the tests.", "Nein, nicht so.", "不对，应该用 uv",
-     "違います、pnpm です", "Non, pas comme ça", "in Zukunft: ab jetzt immer mit Tests"],
-)  # fmt: skip
+    [
+        "No, use pnpm here",
+        "that's wrong, the port is 8443",
+        "You forgot the tests.",
+        "Nein, nicht so.",
+        "不对，应该用 uv",
+        "違います、pnpm です",
+        "Non, pas comme ça",
+        "in Zukunft: ab jetzt immer mit Tests",
+    ],
+)
 def test_a_correction_is_noticed(text: str) -> None:
     """One of the few free signs that something was learnt; only behind something that the model said."""
     assert digest_of(said("user", "go"), said("assistant", "done"), said("user", text)).corrected

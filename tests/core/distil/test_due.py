@@ -27,9 +27,13 @@ HOUR = timedelta(hours=1)
 def session(**changes: Any) -> SessionFacts:
     """Return a session that is due, but for *changes*."""
     usual: dict[str, Any] = {
-        "host": "claude-code", "session_id": "s", "last_at": NOW - HOUR, "oldest_unreviewed_at": NOW - 2 * HOUR,
-        "user_turns": 3, "tool_calls": 0,
-    }  # fmt: skip
+        "host": "claude-code",
+        "session_id": "s",
+        "last_at": NOW - HOUR,
+        "oldest_unreviewed_at": NOW - 2 * HOUR,
+        "user_turns": 3,
+        "tool_calls": 0,
+    }
     return SessionFacts(**(usual | changes))
 
 
@@ -124,7 +128,7 @@ def test_failures_wait_longer_and_longer_and_then_for_a_person() -> None:
 def test_the_backlog_of_a_first_start_is_left_but_for_72_hours() -> None:
     """The rest is looked at on demand, or when it goes on."""
     first = NOW - timedelta(days=10)
-    old = {"first_seen_backlog": True, "first_seen_at": first}
+    old: dict[str, Any] = {"first_seen_backlog": True, "first_seen_at": first}
     found = judge(**old, last_at=first - timedelta(hours=73))
 
     assert isinstance(found, NotDue)
@@ -172,10 +176,13 @@ def test_excluded_folders(cwds: list[str], globs: list[str], excluded: bool) -> 
 @pytest.mark.parametrize(
     ("distil", "local", "reviewer", "off"),
     [
-        ("on", False, True, False), ("off", True, False, True), ("auto", True, False, False),
-        ("auto", False, False, True), ("auto", True, True, True),
+        ("on", False, True, False),
+        ("off", True, False, True),
+        ("auto", True, False, False),
+        ("auto", False, False, True),
+        ("auto", True, True, True),
     ],
-)  # fmt: skip
+)
 def test_which_sources_are_distilled(
     distil: Literal["on", "off", "auto"], local: bool, reviewer: bool, off: bool
 ) -> None:
@@ -186,9 +193,11 @@ def test_which_sources_are_distilled(
 
 def a_digest(**changes: Any) -> Digest:
     usual: dict[str, Any] = {
-        "entries": (Entry(id="r1", role="user", text="x", evidence=True),), "user_messages": 3,
-        "assistant_messages": 5, "longest_assistant": 500,
-    }  # fmt: skip
+        "entries": (Entry(id="r1", role="user", text="x", evidence=True),),
+        "user_messages": 3,
+        "assistant_messages": 5,
+        "longest_assistant": 500,
+    }
     return Digest(**(usual | changes))
 
 
@@ -200,9 +209,14 @@ def test_one_sign_of_a_lesson_is_enough_for_a_call(sign: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"tool_calls": 7}, {"tool_calls": 20, "user_messages": 1, "assistant_messages": 2},
-     {"tool_calls": 20, "longest_assistant": 119}, {"tool_calls": 20, "entries": ()}],
-)  # fmt: skip
+    [
+        {},
+        {"tool_calls": 7},
+        {"tool_calls": 20, "user_messages": 1, "assistant_messages": 2},
+        {"tool_calls": 20, "longest_assistant": 119},
+        {"tool_calls": 20, "entries": ()},
+    ],
+)
 def test_without_a_sign_nobody_is_asked(changes: dict[str, Any]) -> None:
     """Talk, three messages, a model that never explained anything, nothing said at all."""
     assert nothing_to_learn(a_digest(**changes)) is not None
