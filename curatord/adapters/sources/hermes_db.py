@@ -265,7 +265,7 @@ class HermesSource:
             now_ms=start.now_ms,
             copies=False,
         )
-        if self._database_has(document.facts.id):
+        if self.database_has(document.facts.id):
             found = parser.findings()
             found.notes.append(f"{name}: its session is in the database, which wins")
         else:
@@ -287,7 +287,7 @@ class HermesSource:
             last=True,
         )
 
-    def _database_has(self, session_id: str) -> bool:
+    def database_has(self, session_id: str) -> bool:
         """Return whether the database holds the session as well."""
         try:
             if not os.path.getsize(self._database):

@@ -105,7 +105,7 @@ class HermesConversations:
         stem = name.removesuffix(".jsonl").removesuffix(".json").removeprefix("session_")
         lines = name.endswith(".jsonl")
         document = read_lines(data, stem) if lines else read_document(data, stem)
-        if document.facts.id != session_id or self._source._database_has(session_id):
+        if document.facts.id != session_id or self._source.database_has(session_id):
             return  # the database wins
         shrunken = len(data) < since.offset
         telling = Telling(
