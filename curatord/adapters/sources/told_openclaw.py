@@ -8,7 +8,10 @@ rows with old words, so of such a session a row is only new if its time is, too.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
 
 import msgspec
 
@@ -28,6 +31,7 @@ from curatord.ports.source import LineParser, Start
 __all__ = ["OpenClawConversations"]
 
 CHUNK_ROWS = 200
+CHUNK_BYTES = 4 * 1024 * 1024  # of rows held at a time
 TRIES = 3
 MAX_ID = (1 << 63) - 1
 
@@ -96,7 +100,7 @@ class OpenClawConversations(LineConversations):
                                     )
                                     teller = _rows_teller(reading, queries, telling)
                                 asked = (session_id, last, MAX_ID if until is None else until, CHUNK_ROWS)
-                                rows = reading.connection.execute(queries.from_seq, asked).fetchall()
+                                rows = _some(reading.connection.execute(queries.from_seq, asked))
                                 reading.check()
                             for row in rows:
                                 _take(teller, *row)
@@ -115,6 +119,19 @@ class OpenClawConversations(LineConversations):
                         raise InUseError(f"{path} changes faster than it can be read") from None
         finally:
             file.release()
+
+
+def _some(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    """Return the next rows, some `CHUNK_BYTES` of them."""
+    rows = []
+    size = 0
+    with closing(cursor):
+        for row in cursor:
+            rows.append(row)
+            size += sum(len(each) for each in row[3:5] if isinstance(each, (bytes, str)))
+            if size >= CHUNK_BYTES:
+                break
+    return rows
 
 
 class _Header(msgspec.Struct, gc=False):

@@ -22,6 +22,7 @@ from curatord.core.transcript.openclaw import (
     _MANY_SKILLS,
     _NAMED,
     _ONE_SKILL,
+    KEEP_ASKED,
     OpenClawParser,
     spoken,
 )
@@ -44,7 +45,7 @@ class OpenClawTeller(PiTeller, OpenClawParser):
             names = [one[1]]
         elif many is not None:
             at = many.end()
-            while found := _NAMED.match(said, at):
+            while (found := _NAMED.match(said, at)) and len(names) < KEEP_ASKED:
                 names.append(found[1])
                 at = found.end()
         if not names:

@@ -8,7 +8,6 @@ person typed is told, as far as the host wrote it down beside the body.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from curatord.core.conversation.record_teller import RecordTeller
@@ -18,8 +17,6 @@ from curatord.core.transcript.events import SessionTally
 from curatord.core.transcript.qwen_code import BODY, QwenCodeParser, _Record
 
 __all__ = ["QwenCodeTeller"]
-
-_ARGUMENTS = re.compile(r"<skill-args>(.*?)</skill-args>", re.DOTALL)
 
 
 class QwenCodeTeller(RecordTeller, QwenCodeParser):
@@ -56,9 +53,9 @@ class QwenCodeTeller(RecordTeller, QwenCodeParser):
             return text
         folder, _, rest = text[len(BODY) :].partition("\n")
         command = "/" + folder.strip().replace("\\", "/").rstrip("/").rpartition("/")[2]
-        arguments = list(_ARGUMENTS.finditer(rest))
-        if arguments:
-            return f"{command} {arguments[-1][1].strip()}".strip()
+        before, end, _ = rest.rpartition("</skill-args>")
+        if end and "<skill-args>" in before:
+            return f"{command} {before.rpartition('<skill-args>')[2].strip()}".strip()
         lines = [line for line in rest.splitlines() if line == command or line.startswith(command + " ")]
         return lines[-1].strip() if lines else command
 

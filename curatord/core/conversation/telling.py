@@ -131,7 +131,7 @@ class Telling:
     @property
     def beyond(self) -> bool:
         """Whether the record at hand is one that ingest has not counted yet."""
-        return self._until is not None and self._begin >= self._until
+        return self._until is not None and self._end > self._until
 
     def _wanted(self, at_ms: int | None) -> bool:
         if self._silent or self.beyond:
