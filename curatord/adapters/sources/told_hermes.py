@@ -52,6 +52,8 @@ class HermesConversations:
         if item is None or not item.size:
             return
         if item.path.endswith((".json", ".jsonl")):
+            if not os.path.isfile(item.path):
+                return
             yield from self._in_file(item.path, session_id, since, until)
             return
         telling = Telling(session_id, offset=since.offset, until=until)
