@@ -348,6 +348,8 @@ def test_compressed_files(suffix: str, pack: Any, tmp_path: Path) -> None:
     packed = path.with_name(path.name + suffix)
     packed.write_bytes(pack(path.read_bytes()))
 
+    assert [] == said("codex", tmp_path, packed, world.session)  # told from the plain one
+    path.unlink()
     assert len(plain) == 2
     assert plain == said("codex", tmp_path, packed, world.session, Since(offset=seen))
 
@@ -394,6 +396,19 @@ def test_gemini_rewinds_take_back(tmp_path: Path) -> None:
             file.write(json.dumps(record).encode() + b"\n")
 
     assert [("user", "then build it"), ("assistant", "Built twice.")] == texts(world.said())[-2:]
+
+
+def test_gemini_documents_that_went_on_as_journals(tmp_path: Path) -> None:
+    """A document whose journal lies beside it is not told: the journal has all of it."""
+    world = GeminiJournal(tmp_path)
+    world.first()
+    document = Path(world.item).with_suffix(".json")
+    messages = [{"id": "m-2", "timestamp": stamp(2), "type": "user", "content": "deploy the app"}]
+    document.write_text(json.dumps({"sessionId": world.session, "messages": messages}))
+
+    assert [] == said("gemini-cli", tmp_path, document, world.session)
+    Path(world.item).unlink()
+    assert [("user", "deploy the app")] == texts(said("gemini-cli", tmp_path, document, world.session))
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,23 @@ def test_openclaw_forks_and_rewritten_sessions(claw: OpenClawDatabase, tmp_path:
     assert [("user", "and more")] == texts(said("openclaw", root, claw.file, "s", seen))
 
 
+def test_openclaw_files_that_the_database_took_over(claw: OpenClawDatabase, tmp_path: Path) -> None:
+    """A file is not told where the database has its session, nor a copy beside its live file."""
+    home = OpenClawHome(tmp_path / "claw")
+    entries, other = Entries("s"), Entries("t")
+    entries.said("go")
+    other.said("on")
+    claw.window("s")
+    claw.put(entries)
+    root = tmp_path / "claw"
+    archived = home.write(entries, below="session-sqlite-import-archive")
+    live, copy = home.write(other), home.write(other, name="t.jsonl.bak.2026-03-01")
+
+    assert [] == said("openclaw", root, archived, "s")
+    assert [("user", "on")] == texts(said("openclaw", root, live, "t"))
+    assert [] == said("openclaw", root, copy, "t")
+
+
 def test_openclaw_sub_agents(claw: OpenClawDatabase, tmp_path: Path) -> None:
     """A session that another one spawned tells nothing."""
     entries = Entries("s")
@@ -406,3 +423,37 @@ def test_hermes_files_that_the_database_has(home: HermesHome) -> None:
     assert [] == said("hermes", home.path, folder / "session_s.json", "s")
     known = Since(offset=1_000_000)
     assert ["go", "Gone."] == [each.text for each in said("hermes", home.path, folder / "session_t.json", "t", known)]
+
+
+# -- values of any type in any column
+
+
+def test_columns_of_other_types(tmp_path: Path) -> None:
+    """What SQLite lets stand in a column is taken as it is, or passed over."""
+    home = HermesHome(tmp_path / "h")
+    home.session("s")
+    home.user("s", "go")
+    for content, time in ((7, "soon"), (b"\xff\x00", 1e300), (None, -1), ("\x00json:[1", 0)):
+        home.row("s", "user", content, at=time)  # type: ignore[arg-type]
+        home.row("s", "assistant", content, at=time, tool_calls=content)  # type: ignore[arg-type]
+        home.row("s", "tool", content, at=time, tool_call_id=content)  # type: ignore[arg-type]
+    home.user("s", "on")
+    told = of(home)
+    home.close()
+    assert [("user", "go"), ("user", "on")] == [told[0], told[-1]]
+
+    claw = OpenClawDatabase(OpenClawHome(tmp_path / "claw"))
+    claw.window("s")
+    for seq, event in enumerate((b"7", b"{", b"[]", b"null", b'{"type":"message","message":7}', b"{}" * 3)):
+        claw.event("s", seq, event)
+    assert [] == said("openclaw", tmp_path / "claw", claw.file, "s")
+    claw.close()
+
+    made = OpenCodeHome(tmp_path / "o")
+    made.session()
+    for data in (b"\xff", "7", "{", "[]", '{"role":{},"time":7}', '{"type":"tool","state":7}'):
+        made.execute("INSERT INTO message VALUES (?, 'ses_1', 'x', 'y', ?)", f"msg_{data!r}", data)
+        made.execute("INSERT INTO part VALUES (?, ?, 'ses_1', 'x', 'y', ?)", f"prt_{data!r}", f"msg_{data!r}", data)
+    made.said("ses_1", "go")
+    made.close()
+    assert [("user", "go")] == texts(said("opencode", tmp_path / "o", tmp_path / "o" / "opencode.db", "ses_1"))
