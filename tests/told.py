@@ -43,6 +43,7 @@ class World:
 
     host: HostName
     session = "s-1"
+    opening = "deploy the app"
     errors = True
     failure = "no such file"
 
@@ -151,7 +152,7 @@ class ClaudeCode(World):
 
     def first(self) -> None:
         log = self.log
-        log.said("deploy the app")
+        log.said(self.opening)
         log.model({"type": "thinking", "thinking": "hm"}, message="msg_1")
         log.model({"type": "text", "text": "I will look."}, message="msg_1")
         log.model({"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": "x"}}, message="msg_1")
@@ -180,7 +181,7 @@ class Hermes(World):
 
     def first(self) -> None:
         home = self.home
-        home.user(self.session, "deploy the app")
+        home.user(self.session, self.opening)
         home.row(self.session, "assistant", "I will look.", tool_calls=[call("look", "call_1", at="x")])
         home.row(self.session, "tool", "Error: no such file", tool_call_id="call_1", tool_name="look")
         home.says(self.session, "It is not there.")
@@ -193,9 +194,9 @@ class Hermes(World):
         self.home.close()
 
 
-def _chat(*, lines: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _chat(opening: str, *, lines: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     first: list[dict[str, Any]] = [
-        {"role": "user", "content": "deploy the app"},
+        {"role": "user", "content": opening},
         {"role": "assistant", "content": "I will look.", "tool_calls": [call("look", "call_1", at="x")]},
         {"role": "tool", "content": "Error: no such file", "tool_call_id": "call_1"},
         {"role": "assistant", "content": "It is not there."},
@@ -227,10 +228,10 @@ class HermesDocument(World):
         path.write_text(json.dumps(whole, indent=2))
 
     def first(self) -> None:
-        self._write(_chat(lines=False)[0])
+        self._write(_chat(self.opening, lines=False)[0])
 
     def second(self) -> None:
-        first, second = _chat(lines=False)
+        first, second = _chat(self.opening, lines=False)
         self._write(first + second)
 
 
@@ -241,7 +242,7 @@ class HermesGateway(Lines):
     head: ClassVar = [{"role": "session_meta", "platform": "telegram", "timestamp": "2026-03-01T11:59:59"}]
 
     def records(self) -> tuple[list[Any], list[Any]]:
-        return _chat(lines=True)
+        return _chat(self.opening, lines=True)
 
 
 class Codex(Lines):
@@ -262,7 +263,7 @@ class Codex(Lines):
         return [
             {"timestamp": stamp(0), "type": "session_meta", "payload": meta},
             message(1, "user", "<environment_context>\n</environment_context>"),
-            message(2, "user", "deploy the app"),
+            message(2, "user", self.opening),
             {"timestamp": stamp(2), "type": "event_msg", "payload": {"type": "user_message", "message": "deploy"}},
             message(3, "assistant", "I will look."),
             item(4, "function_call", name="look", arguments='{"at": "x"}', call_id="call_1"),
@@ -287,7 +288,7 @@ class Pi(Lines):
         look = {"type": "toolCall", "id": "call_1", "name": "look", "arguments": {"at": "x"}}
         return [
             {"type": "session", "version": 3, "id": self.session, "timestamp": stamp(0), "cwd": "/home/dev/app"},
-            message(1, "user", "deploy the app"),
+            message(1, "user", self.opening),
             message(2, "assistant", [{"type": "thinking", "thinking": "hm"}, text("I will look."), look]),
             message(3, "toolResult", [text("no such file")], toolCallId="call_1", toolName="look", isError=True),
             message(4, "assistant", [text("It is not there.")]),
@@ -308,7 +309,7 @@ class OpenClawFile(World):
 
     def first(self) -> None:
         entries = self.entries
-        entries.said("deploy the app")
+        entries.said(self.opening)
         call_id = "call_1"
         look = {"type": "toolCall", "id": call_id, "name": "look", "arguments": {}}
         entries.model({"type": "text", "text": "I will look."}, look)
@@ -365,7 +366,7 @@ class DshFrames(World):
 
     def first(self) -> None:
         log = self.log
-        log.said("deploy the app")
+        log.said(self.opening)
         log.said("a list of skills", kind="skill-catalog")
         log.model("I will look.")
         call_id = log.call("look", at="x")
@@ -424,7 +425,7 @@ class OpenCodeRows(World):
     def first(self) -> None:
         made = self.made
         message = made.message(self.session, "user")
-        made.part(self.session, message, type="text", text="deploy the app")
+        made.part(self.session, message, type="text", text=self.opening)
         made.part(self.session, message, type="text", text="Called the Read tool", synthetic=True)
         message = made.message(self.session, "assistant")
         made.part(self.session, message, type="reasoning", text="hm")
@@ -450,7 +451,7 @@ class OpenCodeFiles(OpenCodeRows):
         return str(next((self.root / "storage" / "session").glob(f"*/{self.session}.json")))
 
 
-def _gemini() -> tuple[list[Any], list[Any]]:
+def _gemini(opening: str) -> tuple[list[Any], list[Any]]:
     def message(second: int, kind: str, content: Any, /, **more: Any) -> dict[str, Any]:
         return {"id": f"m-{second}", "timestamp": stamp(second), "type": kind, "content": content, **more}
 
@@ -458,7 +459,7 @@ def _gemini() -> tuple[list[Any], list[Any]]:
     look = {"id": "c-1", "name": "look", "args": {"at": "x"}, "status": "error", "result": [response]}
     return [
         message(1, "user", "<session_context>\n</session_context>"),
-        message(2, "user", [{"text": "deploy the app"}]),
+        message(2, "user", [{"text": opening}]),
         message(3, "gemini", "I will look.", thoughts=[{"subject": "hm"}], toolCalls=[look]),
         message(4, "info", "saved"),
         message(5, "gemini", "It is not there."),
@@ -472,7 +473,7 @@ class GeminiJournal(Lines):
     head: ClassVar = [{"sessionId": session, "projectHash": "x", "startTime": stamp(0), "kind": "main"}]
 
     def records(self) -> tuple[list[Any], list[Any]]:
-        first, second = _gemini()
+        first, second = _gemini(self.opening)
         early = {**first[2], "toolCalls": [], "content": "I will"}
         return [*first[:2], early, *first[2:]], second
 
@@ -491,10 +492,10 @@ class GeminiDocument(World):
         path.write_text(json.dumps({"sessionId": self.session, "startTime": stamp(0), "messages": messages}, indent=2))
 
     def first(self) -> None:
-        self._write(_gemini()[0])
+        self._write(_gemini(self.opening)[0])
 
     def second(self) -> None:
-        first, second = _gemini()
+        first, second = _gemini(self.opening)
         self._write(first + second)
 
 
@@ -515,7 +516,7 @@ class Qwen(Lines):
         answer = {"functionResponse": {"id": "c-1", "name": "look", "response": {"error": "no such file"}}}
         thought = {"text": "hm", "thought": True}
         return [
-            record(1, "user", "real_user", {"text": "deploy the app"}),
+            record(1, "user", "real_user", {"text": self.opening}),
             record(2, "assistant", "assistant_output", thought, {"text": "I will look."}, look),
             record(3, "system", "system", subtype="ui_telemetry"),
             record(4, "tool_result", "tool_result", answer, toolCallResult={"callId": "c-1", "status": "error"}),
@@ -541,7 +542,7 @@ class Copilot(Lines):
         failed = {"toolCallId": "call-1", "success": False, "error": {"message": "no such file", "code": "ENOENT"}}
         return [
             event(0, "session.start", sessionId=self.session),
-            event(1, "user.message", content="deploy the app", transformedContent="<a>deploy the app</a>"),
+            event(1, "user.message", content=self.opening, transformedContent="<a>x</a>"),
             event(2, "user.message", content="a skill's body", source="skill-notes"),
             event(3, "assistant.message", messageId="m-1", content="I will look.", toolRequests=[look]),
             event(4, "tool.execution_start", toolCallId="call-1", toolName="look", arguments={"at": "x"}),
@@ -567,7 +568,7 @@ class Cursor(Lines):
 
         failed = {"type": "tool_result", "tool_use_id": "c-1", "content": "no such file", "is_error": True}
         return [
-            record("user", text("<user_info>x</user_info>\n<user_query>\ndeploy the app\n</user_query>")),
+            record("user", text("<user_info>x</user_info>\n<user_query>\n" + self.opening + "\n</user_query>")),
             record("assistant", text("I will look."), {"type": "tool_use", "id": "c-1", "name": "look", "input": {}}),
             record("user", failed),
             record("user", text("<attached_files>\nx\n</attached_files>")),
@@ -591,7 +592,7 @@ class CursorText(World):
         path = Path(self.item)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
-            "user:\n<user_query>\ndeploy the app\n</user_query>\n\nassistant:\n[Thinking] hm\nI will look.\n"
+            f"user:\n<user_query>\n{self.opening}\n</user_query>\n\nassistant:\n[Thinking] hm\nI will look.\n"
             "[Tool call] look\n  at: x\n[Tool result] look\nno such file\n\nassistant:\nIt is not there.\n\n"
         )
 
@@ -614,7 +615,7 @@ class Described(Lines):
 
         look = {"id": "c-1", "function": {"name": "look", "arguments": '{"at": "x"}'}}
         return [
-            record(1, "user", "deploy the app"),
+            record(1, "user", self.opening),
             record(2, "assistant", "I will look.", tool_calls=[look]),
             record(3, "tool", "no such file", tool_call_id="c-1", is_error=True),
             record(4, "user", "a reminder", synthetic=True),

@@ -10,6 +10,7 @@ import pytest
 from curatord.adapters.sources.conversations import TELLERS, open_conversations
 from curatord.adapters.sources.registry import READERS
 from curatord.core.settings import SourceSettings
+from curatord.core.transcript.events import OWN_MARK
 from curatord.errors import TranscriptError
 from curatord.ports.conversation import Since
 from tests.told import FIRST, SECOND, WORLDS, Lines, World, short, watermark
@@ -240,3 +241,30 @@ def test_a_database_that_is_none(host: str, name: str, tmp_path: Path) -> None:
 
     with pytest.raises(TranscriptError):
         list(conversations.said(str(folder / name), "s-1", Since(), until=None, stop=lambda: False))
+
+
+def test_our_own_sessions_tell_nothing(world: World) -> None:
+    """A session that curatord itself began is out whole, whatever is said in it later."""
+    world.opening = f"{OWN_MARK} merge these"
+    world.first()
+    world.second()
+
+    assert [] == world.said()
+
+
+@lines
+def test_no_prompt_is_lost_or_doubled_at_any_watermark(made: Callable[[Path], World], tmp_path: Path) -> None:
+    """Wherever ingest stood at the last look, each prompt and each error is told before it or behind it, once."""
+    world = made(tmp_path)
+    world.first()
+    world.second()
+    data = Path(world.item).read_bytes()
+    whole = [each for each in world.said() if each.role != "assistant"]
+    ends = [at + 1 for at, byte in enumerate(data) if byte == 10]
+
+    for end in ends:
+        before = [each for each in world.said(until=end) if each.role != "assistant"]
+        newest = max((each.at_ms for each in before if each.at_ms is not None), default=None)
+        behind = [each for each in world.said(Since(offset=end, at_ms=newest)) if each.role != "assistant"]
+
+        assert whole == before + behind

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from curatord.adapters.sources.conversations import open_conversations
+from curatord.adapters.sources.told_hermes import HermesConversations
 from curatord.core.distil.said import Said
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.events import OWN_MARK
@@ -457,3 +459,57 @@ def test_columns_of_other_types(tmp_path: Path) -> None:
     made.said("ses_1", "go")
     made.close()
     assert [("user", "go")] == texts(said("opencode", tmp_path / "o", tmp_path / "o" / "opencode.db", "ses_1"))
+
+
+# -- databases that change under the reader
+
+
+def test_an_idle_database_that_changes_while_it_is_read(tmp_path: Path) -> None:
+    """Opened as nobody's, it is opened anew when somebody writes, and read on behind the last row."""
+    home = HermesHome(tmp_path)
+    home.session("s")
+    for number in range(60):
+        home.user("s", f"{number} " + "x" * 100_000)
+    home.close()
+    conversations = open_conversations(SourceSettings(host="hermes"), str(tmp_path))
+    told = []
+
+    for each in conversations.said(str(home.file), "s", Since(), until=None, stop=lambda: False):
+        told.append(each.text.partition(" ")[0])
+        if len(told) in (1, 20):
+            database = sqlite3.connect(home.file)
+            query = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', ?, 1)"
+            database.execute(query, (f"late{len(told)}",))
+            database.commit()
+            database.close()
+
+    assert [*map(str, range(60)), "late1", "late20"] == told
+    assert ["state.db"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_a_crashed_writers_database_is_read_from_a_copy(tmp_path: Path) -> None:
+    """With a journal and no index beside it, a private copy is read, once for all its sessions, and removed."""
+    home = HermesHome(tmp_path / "home")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for session in ("s", "t"):
+        home.session(session)
+        home.user(session, f"in {session}")
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    for name in ("state.db", "state.db-wal"):
+        (crashed / name).write_bytes((home.path / name).read_bytes())
+    home.close()
+    conversations = HermesConversations(str(crashed), scratch=str(scratch))
+
+    told = [
+        each.text
+        for session in ("s", "t")
+        for each in conversations.said(str(crashed / "state.db"), session, Since(), until=None, stop=lambda: False)
+    ]
+
+    assert ["in s", "in t"] == told
+    assert 1 == len(list(scratch.iterdir()))
+    del conversations
+    assert [] == list(scratch.iterdir())
+    assert ["state.db", "state.db-wal"] == sorted(path.name for path in crashed.iterdir())
