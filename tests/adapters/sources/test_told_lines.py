@@ -94,6 +94,18 @@ def test_what_stands_around_a_prompt_is_the_programs(log: Log, tmp_path: Path) -
     assert [("user", text) for text in expected] == of(log, tmp_path)
 
 
+def test_megabytes_of_tags_cost_their_length(log: Log, tmp_path: Path) -> None:
+    """A prompt that is nothing but closed or open tags is passed in the time that its length takes."""
+    closed = "<system-reminder></system-reminder>" * 100_000
+    log.said(closed + "one" + closed)
+    log.said("<command-name>/x</command-name>" + "<command-args>" * 400_000)
+    log.meta("expanded")
+    log.said("<system-reminder>" * 400_000)
+
+    expected = ["one", "/x"]
+    assert expected == [text[:3] if text.startswith("one") else text[:2] for _, text in of(log, tmp_path)]
+
+
 def test_what_no_person_said_is_not_told(log: Log, tmp_path: Path) -> None:
     """Summaries, meta records, output of commands, synthetic messages, hooks and a schedule's prompt are left out."""
     log.said("This session is being continued from a previous conversation …", isCompactSummary=True)
@@ -222,7 +234,8 @@ def test_a_line_too_long_to_hold_stands_in_its_place(log: Log, tmp_path: Path) -
 
 
 BIG = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from curatord.adapters.sources.conversations import open_conversations
 from curatord.core.settings import SourceSettings
 from curatord.ports.conversation import Since
@@ -230,7 +243,8 @@ from curatord.ports.conversation import Since
 told = open_conversations(SourceSettings(host="claude-code"), sys.argv[1]).said(
     sys.argv[2], "s-1", Since(), until=None, stop=lambda: False
 )
-print(sum(1 for _ in told), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+prompts = sum(1 for _ in told)
+print(prompts, int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """
 
 
@@ -409,6 +423,23 @@ def test_gemini_documents_that_went_on_as_journals(tmp_path: Path) -> None:
     assert [] == said("gemini-cli", tmp_path, document, world.session)
     Path(world.item).unlink()
     assert [("user", "deploy the app")] == texts(said("gemini-cli", tmp_path, document, world.session))
+
+
+def test_qwen_reminders(tmp_path: Path) -> None:
+    """Reminders around a prompt are left out, and a record that is nothing else."""
+    world = Qwen(tmp_path)
+    world.first()
+    reminder = "<system-reminder>use tools</system-reminder>"
+    with Path(world.item).open("ab") as file:
+        for number, parts in enumerate((["go", reminder, reminder], [reminder], ["what is <system-reminder>?"])):
+            record = {
+                "uuid": f"{number}" * 36, "sessionId": world.session, "timestamp": stamp(9), "type": "user",
+                "provenance": "real_user", "message": {"role": "user", "parts": [{"text": part} for part in parts]},
+            }  # fmt: skip
+            file.write(json.dumps(record).encode() + b"\n")
+
+    expected = [("user", "go"), ("user", "what is <system-reminder>?")]
+    assert expected == texts(world.said())[3 + 1 :]
 
 
 @pytest.mark.parametrize(
