@@ -4,7 +4,8 @@ What was said in Hermes' sessions: rows of its database, or messages of its olde
 The rules are those of `core/transcript/hermes.py`, whose parser this one listens to: copies that a compaction or a
 branch inserted, summaries, the reviewer's prompts of older builds and other people's talk in a group are not told;
 rewound rows did happen, and are. Of a prompt that Hermes made of a slash command only what the person typed is told,
-of one that a channel put skills in front of only what stands behind them. Prompts of a schedule are not told, though
+of one that a channel put skills in front of only what stands behind them, of one with recalled memory around it (a
+section in `<memory-context>`) only what is no memory. Prompts of a schedule are not told, though
 what the model did on them is.
 
 Unknown: where the body of an auto-loaded skill ends, if it names no folder; then only the last paragraph is told.

@@ -412,6 +412,21 @@ def test_gemini_rewinds_take_back(tmp_path: Path) -> None:
     assert [("user", "then build it"), ("assistant", "Built twice.")] == texts(world.said())[-2:]
 
 
+def test_gemini_lists_of_many_messages(tmp_path: Path) -> None:
+    """A list of ten thousand messages that is set twice is told once, and in the time that its length takes."""
+    world = GeminiJournal(tmp_path)
+    world.first()
+    listed = [
+        {"id": f"n-{number}", "timestamp": stamp(9), "type": "user", "content": f"prompt {number}"}
+        for number in range(10_000)
+    ]
+    with Path(world.item).open("ab") as file:
+        for _ in range(2):
+            file.write(json.dumps({"$set": {"messages": listed}}).encode() + b"\n")
+
+    assert [("user", f"prompt {number}") for number in range(10_000)] == texts(world.said())[4:]
+
+
 def test_gemini_documents_that_went_on_as_journals(tmp_path: Path) -> None:
     """A document whose journal lies beside it is not told: the journal has all of it."""
     world = GeminiJournal(tmp_path)
