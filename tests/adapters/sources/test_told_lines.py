@@ -13,10 +13,12 @@ import pytest
 from backports import zstd
 
 from curatord.adapters.sources.conversations import open_conversations
+from curatord.adapters.sources.registry import open_source
 from curatord.core.distil.said import MAX_SAID, Said
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.events import OWN_MARK
 from curatord.ports.conversation import Since
+from curatord.ports.source import Start
 from tests.claude_log import BODY, Log
 from tests.told import Codex, GeminiJournal, Pi, Qwen, short, stamp, watermark
 
@@ -104,6 +106,23 @@ def test_megabytes_of_tags_cost_their_length(log: Log, tmp_path: Path) -> None:
 
     expected = ["one", "/x"]
     assert expected == [text[:3] if text.startswith("one") else text[:2] for _, text in of(log, tmp_path)]
+
+
+def test_a_message_that_is_a_text(log: Log, tmp_path: Path) -> None:
+    """A record whose message or snapshot is no object is passed over, by ingest as well."""
+    log.said("one")
+    for kind in ("user", "assistant", "file-history-snapshot"):
+        log.raw({"type": kind, "message": "user", "snapshot": "x", "sessionId": "s-1"})
+    log.said("two")
+    path = log.write(tmp_path / "projects")
+    source = open_source(SourceSettings(host="claude-code"), str(tmp_path))
+    item = source.item_at(str(path))
+    assert item is not None
+
+    (read,) = source.read(item, Start(), lambda: False)
+
+    assert 2 == read.findings.sessions["s-1"].user_turns
+    assert [("user", "one"), ("user", "two")] == of(log, tmp_path)
 
 
 def test_what_no_person_said_is_not_told(log: Log, tmp_path: Path) -> None:
@@ -237,8 +256,10 @@ BIG = """
 import re, sys
 from pathlib import Path
 from curatord.adapters.sources.conversations import open_conversations
+from curatord.adapters.sources.registry import open_source
 from curatord.core.settings import SourceSettings
 from curatord.ports.conversation import Since
+from curatord.ports.source import Start
 
 told = open_conversations(SourceSettings(host="claude-code"), sys.argv[1]).said(
     sys.argv[2], "s-1", Since(), until=None, stop=lambda: False
