@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
-from curatord.cli.app import Surroundings
+from curatord.cli.app import Progress, Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.small_facts import REFILLED_AT
@@ -111,13 +111,14 @@ class Parts:
             self._database.close()
             self._database = None
 
-    def reload(self) -> None:
+    def reload(self) -> tuple[str, ...]:
         """
-        Read the configuration again and take it over as a whole.
+        Read the configuration again, take it over as a whole, and return what is different, a line each.
 
         Raises:
             ConfigError: It is wrong, or names another state folder, which only a new start can change.
         """
+        from curatord.config.changes import changes_of
         from curatord.loading import load_config
 
         config = load_config(self.config.origin, self.environ).config
@@ -128,7 +129,29 @@ class Parts:
                 hint="restart the daemon to change it",
             )
         self._forget_made(but=("log",))
-        self.config = config
+        before, self.config = self.config, config
+        return changes_of(before, config)
+
+    @contextlib.contextmanager
+    def telling(self, progress: Progress) -> Iterator[None]:
+        """Tell *progress* how far work is, for as long as this lasts."""
+        before = self.surroundings
+        self.surroundings = before._replace(progress=progress)
+        try:
+            yield
+        finally:
+            self.surroundings = before
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[Parts]:
+        """Give parts of the same configuration that share nothing but the log: for another thread."""
+        parts = Parts(self.config, Surroundings(), environ=self.environ, clock=self.clock)
+        parts.__dict__["log"] = self.log  # set up once a process
+        try:
+            with parts.own_errors():
+                yield parts
+        finally:
+            parts.close()
 
     def begin_round(self) -> None:
         """

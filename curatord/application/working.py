@@ -1,41 +1,91 @@
-"""Commands that work: a run by hand, and the daemon's service."""
+"""Commands that work: a scan and a run by hand, and the daemon's service."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from curatord.core.run_record import summary_of, to_json
-from curatord.core.values import LibraryName, Trigger
+from curatord.core.values import LibraryName, RunId, Trigger
 from curatord.errors import BusyError, UsageError
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
     from curatord.wiring import Parts
 
-__all__ = ["Service", "run", "serve"]
+__all__ = ["Service", "manual_order", "recover", "reload", "run", "run_told_by", "scan", "serve"]
 
 
-def run(parts: Parts, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> dict[str, Any]:
-    """Do one whole curation by hand and return the value of its run.json."""
+def scan(parts: Parts, stop: Callable[[], bool]) -> dict[str, Any]:
+    """Ingest up to now, look at the libraries, and return the contract's `scan`."""
+    recover(parts)
+    report = parts.scan(stop, parts.byte_progress())
+    parts.look(remember=True)
+    return report.as_json()
+
+
+def manual_order(parts: Parts, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> RunOrder:
+    """
+    Return the order of a run by hand.
+
+    Raises:
+        UsageError: There is no such library.
+    """
     if library is not None and all(settings.name != library for settings in parts.config.libraries):
         names = ", ".join(settings.name for settings in parts.config.libraries) or "none"
         raise UsageError(f"there is no library {library!r}", hint=f"configured are: {names}")
-    if dry_run:
-        parts.database  # noqa: B018 - opened for writing before anything is made from it; nothing else is mended
-    else:
-        recover(parts)
-    order = RunOrder(
+    return RunOrder(
         trigger=Trigger.MANUAL,
         dry_run=dry_run,
         respect_gates=respect_gates,
         llm=llm,
         library=LibraryName(library) if library is not None else None,
     )
-    record = parts.curation.run(order, stop=parts.surroundings.stop)
-    return to_json(record)
+
+
+def run(
+    parts: Parts, order: RunOrder, *, stop: Callable[[], bool], alive: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Do one whole curation by hand and return the value of its run.json."""
+    if order.dry_run:
+        parts.database  # noqa: B018 - opened for writing before anything is made from it; nothing else is mended
+    else:
+        recover(parts)
+    return to_json(parts.curation.run(order, stop=stop, alive=alive))
+
+
+def run_told_by(parts: Parts, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of run.json of a run that the daemon did for us, from its folder; *answer* is the daemon's."""
+    closed = answer.get("closed")
+    if isinstance(closed, dict):
+        return closed  # its gates were, so there is no folder
+    return parts.folders.read(RunId(str(answer["run_id"])))
+
+
+def reload(parts: Parts) -> dict[str, Any]:
+    """Have the running daemon read its configuration again, and return changes."""
+    from curatord.adapters.instance import running_daemon
+    from curatord.application.handing import hand_over
+
+    changes: dict[str, Any] = {"done": [], "unchanged": [], "skipped": [], "failed": []}
+    daemon = running_daemon(parts.state_dir)
+    if not daemon["alive"]:
+        reason = "none is running; it reads the configuration when it starts"
+        return {**changes, "unchanged": [{"skill": "daemon", "reason": reason}]}
+    handed = hand_over(parts, "reload", {}, same_config=False)
+    if handed is None:
+        if not isinstance(daemon.get("pid"), int):
+            raise BusyError("the daemon is only just starting", hint="try again")
+        os.kill(daemon["pid"], signal.SIGHUP)
+        row = {"skill": "daemon", "what": "asked to by a signal; its log tells what came of it", "action": None}
+        return {**changes, "done": [row]}
+    found = list(handed.value["changed"])
+    if not found:
+        return {**changes, "unchanged": [{"skill": "daemon", "reason": "the configuration says what it said before"}]}
+    return {**changes, "done": [{"skill": "daemon", "what": line, "action": None} for line in found]}
 
 
 def recover(parts: Parts) -> None:
@@ -61,16 +111,24 @@ def recover(parts: Parts) -> None:
 
 def serve(parts: Parts) -> int:
     """Be the daemon until a signal, and return the exit code."""
+    from curatord.adapters.control_server import ControlServer
     from curatord.adapters.service_manager import ServiceManager
     from curatord.daemon import Daemon
+    from curatord.desk import FrontDesk
 
-    parts.make_state_dir()
+    state_dir = parts.make_state_dir()
     service = Service(parts)
-    return Daemon(app=service, clock=parts.clock, log=parts.log, manager=ServiceManager(os.environ)).run()
+    return Daemon(
+        app=service,
+        clock=parts.clock,
+        log=parts.log,
+        manager=ServiceManager(os.environ),
+        control=lambda daemon: ControlServer(state_dir, FrontDesk(daemon, service), parts.log),
+    ).run()
 
 
 class Service:
-    """Fills the protocol `curatord.daemon.DaemonApp`."""
+    """Fills the protocols `curatord.daemon.DaemonApp` and, for its socket's threads, `curatord.desk.DeskApp`."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -150,9 +208,65 @@ class Service:
             return None  # somebody runs one by hand; the next tick asks again
         return summary_of(record) if record.run_id else None
 
-    def reload(self) -> None:
-        """Read the configuration again and take it over as a whole."""
-        self._parts.reload()
+    def reload(self) -> Sequence[str]:
+        """Read the configuration again, take it over as a whole, and return what is different."""
+        return self._parts.reload()
+
+    def obey(
+        self,
+        command: str,
+        arguments: Mapping[str, Any],
+        *,
+        stop: Callable[[], bool],
+        alive: Callable[[], None],
+        progress: Callable[[int, int | None, str], None],
+    ) -> Any:
+        """Do what somebody ordered, as the command line would do it."""
+        parts = self._parts
+        parts.begin_round()
+        parts.renew_database()
+
+        def asked() -> bool:
+            alive()
+            return stop()
+
+        with parts.telling(progress), parts.own_errors():
+            if command == "scan":
+                return scan(parts, asked)
+            order = manual_order(
+                parts,
+                dry_run=arguments.get("dry_run", False),
+                respect_gates=arguments.get("respect_gates", False),
+                llm=arguments.get("llm", True),
+                library=arguments.get("library"),
+            )
+            value = run(parts, order, stop=stop, alive=alive)
+        return {"run_id": value["run_id"]} if value["run_id"] else {"closed": value}
+
+    @property
+    def version(self) -> str:
+        """Which curatord this is."""
+        from curatord import __version__
+
+        return __version__
+
+    @property
+    def config_fingerprint(self) -> str:
+        """Which configuration is in force."""
+        return self._parts.config.fingerprint
+
+    def is_run_at_work(self) -> bool:
+        """Return whether a run holds the lock of all runs."""
+        from curatord.adapters.lock import is_run_at_work
+
+        return is_run_at_work(self._parts.state_dir)
+
+    def aside(self, command: str) -> Any:
+        """Pause or resume, with a database connection of its own: it is called from another thread than the worker."""
+        from curatord.application.deciding import pause, resume
+
+        with self._parts.apart() as parts:
+            return pause(parts) if command == "pause" else resume(parts)
 
 
 def _moved(path: str, roots: Sequence[tuple[str, str]]) -> str | None:
