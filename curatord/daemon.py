@@ -35,6 +35,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -233,6 +234,7 @@ class Daemon:
         self._clock = clock
         self._log = log
         self._manager = manager
+        self._worker = 0
         self._control = control(self) if control is not None else None
         self._order: Order | None = None  # at work just now
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
@@ -266,6 +268,7 @@ class Daemon:
         with DaemonInstance(self._app.state_dir) as instance:
             self._instance = instance
             self._since = self._clock.now()
+            self._worker = threading.get_ident()
             self._take_signals()
             self._publish("starting")
             self._inbox.put(_Recover())
@@ -342,8 +345,9 @@ class Daemon:
             self._alive()
 
     def _asked(self) -> bool:
-        """Return whether to stop; who asks is at work, and so alive."""
-        self._alive()
+        """Return whether to stop; who asks is at work, and so alive. Threads of the work may ask, and prove nothing."""
+        if threading.get_ident() == self._worker:
+            self._alive()
         return self._stopping or (self._order is not None and self._order.stop_asked)
 
     def _alive(self) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
+    from curatord.adapters.model_http import HttpModel
     from curatord.adapters.run_folder import RunFolders
     from curatord.adapters.standing import LibraryStandings
     from curatord.adapters.store.curation import SqliteCurationStore
@@ -619,9 +620,20 @@ class Parts:
         if self.config.llm is None:
             return None
         self.log  # noqa: B018 - what is said of retries belongs on standard error
+        started: list[HttpModel] = []
         primary, fallback = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+            self.config.llm,
+            self.books,
+            self.clock,
+            hermes_home=self._hermes_home(),
+            environment=self.environ,
+            on_start=started.append,
         )
+
+        def end() -> None:
+            for model in started:
+                model.stop()
+
         return Consultation(
             primary,
             fallback,
@@ -632,6 +644,7 @@ class Parts:
             workers=workers(self.config.llm),
             book=self.books.book,
             bypass_breaker=by_hand,
+            end=end,
         )
 
     def _hermes_home(self) -> Path | None:
