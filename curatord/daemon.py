@@ -50,9 +50,10 @@ from curatord.adapters.instance import DaemonInstance
 from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
 from curatord.core.cheap import dataclass
+from curatord.core.repetition import Repeats
 from curatord.core.words import iso
 from curatord.errors import BusyError, ConfigError, CuratorError, StateError
-from curatord.logs import Log
+from curatord.logs import Log, Repeating
 from curatord.ports.clock import Clock
 
 __all__ = ["Daemon", "DaemonApp", "rescan_pause"]
@@ -112,7 +113,7 @@ class DaemonApp(Protocol):
         ...
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
-        """Ask the gates, do what is due (a run or a distil batch) and return its summary; None where nothing was."""
+        """Ask the gates, do what is due (a run or a distil batch), and return its summary; None where nothing was."""
         ...
 
     def reload(self) -> Sequence[str]:
@@ -149,14 +150,6 @@ class _Scanned:
     at: datetime
     monotonic: float
     cost_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """What went wrong last at one kind of message, and how often in a row."""
-
-    text: str
-    times: int
 
 
 class _Recover:
@@ -255,7 +248,8 @@ class Daemon:
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
-        self._trouble: dict[str, _Trouble] = {}
+        self._repeating = Repeating(log, clock.now)
+        self._trouble = Repeats()  # by kind of message
         self._instance: DaemonInstance | None = None
         self._announced: set[str] = set()
         self._scanned: _Scanned | None = None
@@ -424,18 +418,26 @@ class Daemon:
         if self._watcher is not None:
             self._watcher.watch(self._app.watch_roots())
             before, self._states = self._states, self._watcher.check()
-            for state in self._states:
-                if state not in before:
-                    self._log.info("watch.changed", path=state.path, how=state.how, reason=state.reason)
+            self._tell_watches(before)
         if self._rescan_due():
             self._rescan()
         if self._stopping:
             return
         self._recover()
-        summary = self._app.work_if_due(stop=self._asked, alive=self._alive)
-        if summary is not None:
-            self._log.info("run.finished", summary=summary)
+        self._app.work_if_due(stop=self._asked, alive=self._alive)
         self._publish("idle")
+
+    def _tell_watches(self, before: Sequence[RootState]) -> None:
+        """Say how places are watched where that is another way now: losing events is trouble that may come again."""
+        for state in self._states:
+            if state in before:
+                continue
+            if state.how == "poll" and state.reason != "configured":
+                self._repeating.met("watch.lost", state.path, state.reason, path=state.path)
+            else:
+                self._log.info("watch.changed", path=state.path, how=state.how, reason=state.reason)
+            if state.how == "events":
+                self._repeating.gone("watch.lost", state.path, path=state.path)
 
     def _rescan_due(self) -> bool:
         """Return whether all sources are to be listed at this tick, which comes up to half a tick early or late."""
@@ -533,18 +535,16 @@ class Daemon:
 
     def _failed(self, kind: str, error: Exception, *, hint: str = "", traceback: bool = False) -> None:
         text = f"{type(error).__name__}: {error}"
-        before = self._trouble.get(kind)
-        times = before.times + 1 if before else 1
-        # The same trouble every minute for a week should not fill a disk: say it first, then at powers of two.
-        if before is None or before.text != text or times & (times - 1) == 0:
+        self._trouble, times = self._trouble.met(kind, text, self._clock.now())
+        if times is not None:
             self._log.error("worker.failed", at_work_on=kind, error=text, hint=hint, times=times, exc_info=traceback)
-        self._trouble[kind] = _Trouble(text, times)
         self._publish("idle")
 
     def _recovered(self, kind: str) -> None:
-        trouble = self._trouble.pop(kind, None)
-        if trouble is not None:
-            self._log.info("worker.recovered", at_work_on=kind, after=trouble.times)
+        self._trouble, over = self._trouble.gone(kind, self._clock.now())
+        if over is not None:
+            took_s = round(over.duration_s, 1)
+            self._log.info("worker.recovered", at_work_on=kind, after=over.times, duration_s=took_s)
             self._publish("idle")
 
     # The outside.
@@ -621,7 +621,7 @@ class Daemon:
             "activity": activity,
             "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
-            "last_error": next((trouble.text for trouble in self._trouble.values()), None),
+            "last_error": next((trouble.text for trouble in self._trouble.troubles.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }

@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from curatord.adapters.store.ingest_read import IngestQueries
     from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.application.narrating import Narrator
     from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
     from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
-    from curatord.passes.consult import Consultation
+    from curatord.passes.consult import Consultation, Exchange
     from curatord.passes.host_view import HostWords
     from curatord.passes.ingest import ScanReport
     from curatord.passes.look import Look, Looker
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.observer import Observer
     from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
@@ -104,6 +106,7 @@ class Parts:
         self.surroundings = surroundings
         self.environ = os.environ if environ is None else environ
         self.clock: Clock = clock or SystemClock()
+        self.narrator: Narrator | None = None  # of the daemon; it outlives what is made anew after a reload
         self._database: Database | None = None
 
     def close(self) -> None:
@@ -112,14 +115,13 @@ class Parts:
             self._database.close()
             self._database = None
 
-    def reload(self) -> tuple[str, ...]:
+    def reread(self) -> Config:
         """
-        Read the configuration again, take it over as a whole, and return what is different, a line each.
+        Return the configuration as its file and environment say it now; nothing is taken over.
 
         Raises:
             ConfigError: It is wrong, or names another state folder, which only a new start can change.
         """
-        from curatord.config.changes import changes_of
         from curatord.loading import load_config
 
         config = load_config(self.config.origin, self.environ).config
@@ -129,6 +131,12 @@ class Parts:
                 key="state_dir",
                 hint="restart the daemon to change it",
             )
+        return config
+
+    def take_over(self, config: Config) -> tuple[str, ...]:
+        """Let *config* be in force as a whole, and return what is different, a line each."""
+        from curatord.config.changes import changes_of
+
         self._forget_made(but=("log",))
         before, self.config = self.config, config
         return changes_of(before, config)
@@ -182,6 +190,18 @@ class Parts:
         """Where events go."""
         form = self.surroundings.log_format
         return set_up(form="json" if form == "json" else "text", verbose=self.surroundings.verbose > 0)
+
+    @property
+    def narrating(self) -> bool:
+        """Whether all that happens is told in the log."""
+        return self.narrator is not None
+
+    @property
+    def observer(self) -> Observer:
+        """Whoever hears what happens."""
+        from curatord.application.narrating import QuietObserver
+
+        return self.narrator or QuietObserver(lambda: self.log)
 
     def make_state_dir(self) -> Path:
         """
@@ -377,7 +397,7 @@ class Parts:
         from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        with scan_lock(self.make_state_dir()), self.own_errors():
+        with scan_lock(self.make_state_dir()), self.own_errors(), self._courtesy():
             report = scan(
                 self.opened_sources,
                 self.ingest_store,
@@ -388,10 +408,16 @@ class Parts:
                 lazily=lazily,
                 pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
-        for note in report.notes:
-            say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
-            say(f"transcript.{note.kind}", path=note.path, text=note.text)
+        self.observer.scanned(report, whole=not report.stopped)
         return report
+
+    def _courtesy(self) -> AbstractContextManager[None]:
+        """Return what makes a first scan, which reads all there is, stand back from the disk."""
+        from curatord.adapters.priority import gently
+
+        self.database  # noqa: B018 - opened for writing before anything is made from it
+        first = not {one.key for one in self.placed_sources} <= self.overview.scanned()
+        return gently() if first else contextlib.nullcontext()
 
     # -- libraries
 
@@ -523,6 +549,7 @@ class Parts:
             look=self.standings,
             sites=self.sites,
             new_id=new_action_id,
+            told=self.observer.acted,
         )
 
     @contextlib.contextmanager
@@ -573,6 +600,7 @@ class Parts:
             keep_house=self.keep_house,
             unsettled=self.unsettled,
             clock=self.clock,
+            telling=self.observer.running,
         )
 
     def unsettled(self, *, dry_run: bool) -> list[str]:
@@ -630,6 +658,12 @@ class Parts:
             on_start=started.append,
         )
 
+        observer = self.observer
+
+        def book(exchange: Exchange) -> None:
+            self.books.book(exchange)
+            observer.asked(exchange)
+
         def end() -> None:
             for model in started:
                 model.stop()
@@ -642,7 +676,7 @@ class Parts:
             clock=self.clock,
             spent_today=self.books.spent_on(self.clock.now()),
             workers=workers(self.config.llm),
-            book=self.books.book,
+            book=book,
             bypass_breaker=by_hand,
             end=end,
         )

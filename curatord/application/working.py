@@ -8,12 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from curatord.application.announcing import announced_run
 from curatord.core.run_record import summary_of, to_json
 from curatord.core.values import LibraryName, RunId, Trigger
 from curatord.errors import BusyError, UsageError
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
+    from curatord.adapters.control_server import ControlServer
+    from curatord.adapters.metrics_server import MetricsServer
+    from curatord.daemon import Daemon
     from curatord.wiring import Parts
 
 __all__ = ["Service", "manual_order", "recover", "reload", "run", "run_told_by", "scan", "serve"]
@@ -54,7 +58,7 @@ def run(
         parts.database  # noqa: B018 - opened for writing before anything is made from it; nothing else is mended
     else:
         recover(parts)
-    return to_json(parts.curation.run(order, stop=stop, alive=alive))
+    return to_json(announced_run(parts, order, stop=stop, alive=alive))
 
 
 def run_told_by(parts: Parts, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,26 +116,57 @@ def recover(parts: Parts) -> None:
 def serve(parts: Parts) -> int:
     """Be the daemon until a signal, and return the exit code."""
     from curatord.adapters.control_server import ControlServer
+    from curatord.adapters.priority import stand_back
     from curatord.adapters.service_manager import ServiceManager
     from curatord.daemon import Daemon
     from curatord.desk import FrontDesk
 
     state_dir = parts.make_state_dir()
+    stand_back(nice=parts.config.daemon.nice, io=parts.config.daemon.io)
     service = Service(parts)
     return Daemon(
         app=service,
         clock=parts.clock,
         log=parts.log,
         manager=ServiceManager(os.environ),
-        control=lambda daemon: ControlServer(state_dir, FrontDesk(daemon, service), parts.log),
+        control=lambda daemon: _Doors(ControlServer(state_dir, FrontDesk(daemon, service), parts.log), service, daemon),
     ).run()
+
+
+class _Doors:
+    """What others may come in by, opened once no other daemon can be there: orders, and figures."""
+
+    def __init__(self, control: ControlServer, service: Service, daemon: Daemon) -> None:
+        self._control = control
+        self._service = service
+        self._daemon = daemon
+
+    def start(self) -> None:
+        self._control.start()
+        self._service.open_metrics(self._daemon.told)
+
+    def check(self) -> None:
+        self._control.check()
+
+    def stop(self) -> None:
+        self._control.stop()
+        self._service.close_metrics()
 
 
 class Service:
     """Fills the protocols `curatord.daemon.DaemonApp` and, for its socket's threads, `curatord.desk.DeskApp`."""
 
     def __init__(self, parts: Parts) -> None:
+        from curatord import __version__
+        from curatord.application.metering import Meter
+        from curatord.application.narrating import Narrator
+        from curatord.logs import Repeating
+
         self._parts = parts
+        self._meter = Meter(version=__version__, now=parts.clock.now)
+        self._metrics: MetricsServer | None = None
+        self._live: Callable[[], Mapping[str, Any]] = dict
+        parts.narrator = Narrator(parts.log, Repeating(parts.log, parts.clock.now), self._meter)
 
     @property
     def state_dir(self) -> Path:
@@ -189,7 +224,7 @@ class Service:
             names = [(root, root), (os.path.realpath(root), root)]
             ours = [ours for path in paths if (ours := _moved(path, names)) is not None]
             if ours:
-                ingest_paths(
+                report = ingest_paths(
                     source,
                     ours,
                     parts.ingest_store,
@@ -197,20 +232,64 @@ class Service:
                     quiet=parts.config.gates.session_quiet,
                     stop=stop,
                 )
+                parts.observer.scanned(report, whole=False)
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
         """Ask the gates, do a run where they are open, and return its summary."""
         order = RunOrder(trigger=Trigger.SCHEDULE, respect_gates=True)
         try:
             with self._parts.own_errors():
-                record = self._parts.curation.run(order, stop=stop, alive=alive)
+                record = announced_run(self._parts, order, stop=stop, alive=alive)
         except BusyError:
             return None  # somebody runs one by hand; the next tick asks again
+        finally:
+            self._measure()
         return summary_of(record) if record.run_id else None
 
     def reload(self) -> Sequence[str]:
         """Read the configuration again, take it over as a whole, and return what is different."""
-        return self._parts.reload()
+        config = self._parts.reread()
+        self._listen(config.metrics.listen)  # the last thing that can fail, and nothing has changed by then
+        return self._parts.take_over(config)
+
+    def open_metrics(self, live: Callable[[], Mapping[str, Any]]) -> None:
+        """
+        Let figures be asked for, where that is configured; *live* is what the daemon says of itself.
+
+        Raises:
+            ConfigError: Nobody can listen there.
+        """
+        self._live = live
+        self._listen(self._parts.config.metrics.listen)
+
+    def close_metrics(self) -> None:
+        """Answer no more."""
+        if self._metrics is not None:
+            self._metrics.stop()
+
+    def _listen(self, wanted: str | None) -> None:
+        """Serve figures at *wanted* and nowhere else; where that cannot be, everything stays as it was."""
+        before = self._metrics
+        if wanted == (before.listen if before is not None else None):
+            return
+        after = None
+        if wanted is not None:
+            from curatord.adapters.metrics_server import MetricsServer
+            from curatord.core.metrics import exposition
+
+            after = MetricsServer(wanted, lambda: exposition(self._meter.families(self._live())), self._parts.log)
+            after.start()
+            self._parts.log.info("metrics.listening", listen=wanted)
+        self._metrics = after
+        if before is not None:
+            before.stop()
+
+    def _measure(self) -> None:
+        """Read the figures that stand in the store, where somebody may ask for them."""
+        if self._metrics is not None:
+            from curatord.application.metering import gauges_of
+
+            self._meter.note(gauges_of(self._parts))
 
     def obey(
         self,
@@ -241,6 +320,7 @@ class Service:
                 library=arguments.get("library"),
             )
             value = run(parts, order, stop=stop, alive=alive)
+        self._measure()
         return {"run_id": value["run_id"]} if value["run_id"] else {"closed": value}
 
     @property

@@ -97,6 +97,7 @@ class Applier:
         look: Reads skills, whose they are and what their hosts say of them, from disk, each time anew.
         sites: The libraries that may be changed.
         new_id: Makes the ids of actions.
+        told: Hears of each action as it is applied, skipped or failed.
     """
 
     mutator: Mutator
@@ -105,6 +106,7 @@ class Applier:
     look: Look
     sites: Mapping[LibraryName, Site]
     new_id: Callable[[], ActionId]
+    told: Callable[[Outcome], None] = lambda _outcome: None
     last_recovery: Recovered = field(default_factory=Recovered)
     _tidy: bool = field(default=False, init=False)
 
@@ -131,6 +133,13 @@ class Applier:
             StateError: Our own files cannot be used; nothing was changed.
             UsageError: Its library is not configured.
         """
+        outcome = self._tried(action, now=now, run_id=run_id, unless=unless)
+        self.told(outcome)
+        return outcome
+
+    def _tried(
+        self, action: Action, *, now: datetime, run_id: RunId | None, unless: Callable[[], str | None]
+    ) -> Outcome:
         site = self._site(targets(action)[0].library)
         waits = self.recover(now=now).waits()
         try:

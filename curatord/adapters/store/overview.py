@@ -92,6 +92,11 @@ class Overview:
             )
         return found
 
+    def scanned(self) -> set[tuple[str, str]]:
+        """Return host and path of each source that was scanned as a whole before."""
+        rows = self._connection.execute("SELECT host, path FROM sources WHERE scanned_at IS NOT NULL")
+        return {(host, path) for host, path in rows}
+
     def skills(self) -> dict[str, int]:
         """Return the numbers of remembered skills that are there: by state, by whose they are, pinned."""
         row = self._connection.execute(
