@@ -2,9 +2,9 @@
 Measures the daemon over 20,000 sessions of 2,000 projects in some 6,000 folders: from an append to the committed row, a
 burst of 40,000 appends, what it costs while nothing happens, the time to READY, and the time to a stop under load.
 
-Run `python tests/bench/bench_daemon.py [append|burst|ready|stop|idle|long]` for figures (`long`: ten minutes of nothing),
-or `pytest -m bench tests/bench/bench_daemon.py` to hold the goals. The daemon is a process of its own, started as users start it; rows are
-seen by reading its database, which costs the watcher some of what is measured.
+Run `python tests/bench/bench_daemon.py [append|burst|ready|stop|idle|long]` for figures (`long`: ten minutes of
+nothing), or `pytest -m bench tests/bench/bench_daemon.py` to hold the goals. The daemon is a process of its own,
+started as users start it; rows are seen by reading its database, which costs the watcher some of what is measured.
 """
 
 from __future__ import annotations
