@@ -15,10 +15,9 @@ from typing import Any, Protocol
 
 from curatord.adapters.control_server import Order, Refused
 from curatord.core.control import Ask
-from curatord.daemon import Daemon
 from curatord.errors import BusyError
 
-__all__ = ["DeskApp", "FrontDesk"]
+__all__ = ["DeskApp", "DeskDaemon", "FrontDesk"]
 
 SURE_AFTER_S = 0.5  # the gates' question holds the runs' lock for a moment, which is no run
 
@@ -45,10 +44,35 @@ class DeskApp(Protocol):
         ...
 
 
+class DeskDaemon(Protocol):
+    """What the desk asks of the daemon (`curatord.daemon.Daemon`), from the control socket's threads."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it is on its way out."""
+        ...
+
+    def put(self, order: Order) -> None:
+        """Have *order* done after what waits already."""
+        ...
+
+    def wake(self) -> None:
+        """Have a round now."""
+        ...
+
+    def told(self) -> dict[str, Any]:
+        """Return how it is right now."""
+        ...
+
+    def silent_s(self) -> float:
+        """Return the seconds since the worker's last sign of life."""
+        ...
+
+
 class FrontDesk:
     """Fills the protocol `curatord.adapters.control_server.Desk` for *daemon*."""
 
-    def __init__(self, daemon: Daemon, app: DeskApp, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, daemon: DeskDaemon, app: DeskApp, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._daemon = daemon
         self._app = app
         self._sleep = sleep

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from curatord.adapters.control_client import live_status
+from curatord.adapters.local_socket import connect
 from tests.e2e.beside import WAIT_S, Beside, SlowModel, a_home
 
 
@@ -290,3 +293,26 @@ def test_commands_by_the_hundred_find_the_daemon(beside: Beside) -> None:
     assert all(answer is None or answer["activity"] in ("idle", "scanning") for answer in answers)
     assert sum(answer is not None for answer in answers) > 90
     beside.until(lambda: beside.threads() <= before)
+
+
+def test_junk_from_all_sides_changes_nothing(beside: Beside, slow: SlowModel) -> None:
+    """In the middle of a run: no trouble, no traceback, no thread left behind, and the run is what it was."""
+    beside.model(slow.port)
+    daemon = beside.daemon()
+    client = beside.begin("run", "--json")
+    beside.until(lambda: slow.asked > 0)
+    random = Random(7)
+
+    for number in range(150):
+        with contextlib.suppress(OSError), connect(beside.state, "control.sock", 5.0) as connection:
+            connection.sendall(random.randbytes(random.randrange(1, 40_000)) + b"\n" * (number % 3))
+            if number % 4 == 0:
+                connection.recv(10)
+    slow.answers.set()
+    out, _ = client.communicate(timeout=WAIT_S)
+
+    assert json.loads(out)["run_id"]
+    assert daemon.poll() is None
+    beside.until(lambda: (beside.live().get("activity"), beside.live().get("last_error")) == ("idle", None))
+    assert [] == [event for event in beside.events("control.failed") + beside.events("worker.failed")]
+    assert "Traceback" not in beside.log()
