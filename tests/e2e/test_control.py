@@ -314,5 +314,5 @@ def test_junk_from_all_sides_changes_nothing(beside: Beside, slow: SlowModel) ->
     assert json.loads(out)["run_id"]
     assert daemon.poll() is None
     beside.until(lambda: (beside.live().get("activity"), beside.live().get("last_error")) == ("idle", None))
-    assert [] == [event for event in beside.events("control.failed") + beside.events("worker.failed")]
+    assert [] == beside.events("control.failed") + beside.events("worker.failed")
     assert "Traceback" not in beside.log()
