@@ -335,6 +335,10 @@ class Daemon:
                 self._failed(kind, error, traceback=True)
             else:
                 self._recovered(kind)
+                if isinstance(message, _Tick):
+                    # What somebody asked for once may never be asked for again; a good round says that we are well.
+                    self._recovered("order")
+                    self._recovered("reload")
             self._spoke = float("-inf")
             self._alive()
 
@@ -343,6 +347,13 @@ class Daemon:
         if threading.get_ident() == self._worker:
             self._alive()
         return self._stopping or (self._order is not None and self._order.stop_asked)
+
+    def _curating(self) -> None:
+        """Say that what was due is at work: nothing asks for a sign of life before its gates are open."""
+        if threading.get_ident() == self._worker:
+            if self._activity == "idle":
+                self._publish("curating")
+            self._alive()
 
     def _alive(self) -> None:
         """Say that the worker gets something done; only the worker calls it."""
@@ -424,7 +435,7 @@ class Daemon:
         if self._stopping:
             return
         self._recover()
-        self._app.work_if_due(stop=self._asked, alive=self._alive)
+        self._app.work_if_due(stop=self._asked, alive=self._curating)
         self._publish("idle")
 
     def _tell_watches(self, before: Sequence[RootState]) -> None:
