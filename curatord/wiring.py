@@ -279,6 +279,12 @@ class Parts:
                     return self.database
         return self._database
 
+    def look_with(self, database: Database) -> None:
+        """Use *database*, opened for looking, until something is to be written; for who examines the file itself."""
+        self.close()
+        self._forget_made(but=_WITHOUT_DATABASE)
+        self._database = database
+
     def _forget_made(self, *, but: Container[str]) -> None:
         """Forget every part that was made and is not in *but*; each is made anew when it is next asked for."""
         for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
@@ -630,7 +636,7 @@ class Parts:
         if self.config.llm is None:
             return None
         primary, _ = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
         )
         try:
             identity = primary.identity()
@@ -653,7 +659,7 @@ class Parts:
             self.config.llm,
             self.books,
             self.clock,
-            hermes_home=self._hermes_home(),
+            hermes_home=self.hermes_home(),
             environment=self.environ,
             on_start=started.append,
         )
@@ -681,7 +687,7 @@ class Parts:
             end=end,
         )
 
-    def _hermes_home(self) -> Path | None:
+    def hermes_home(self) -> Path | None:
         """Return the home of the first Hermes library, whose model `from_host: hermes` means."""
         for settings, library in self.libraries:
             view = self.library_view(settings, library)
