@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
-from curatord.cli.app import Surroundings
+from curatord.cli.app import Progress, Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.small_facts import REFILLED_AT
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from curatord.adapters.backup_store import BackupStore
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
+    from curatord.adapters.model_http import HttpModel
     from curatord.adapters.run_folder import RunFolders
     from curatord.adapters.standing import LibraryStandings
     from curatord.adapters.store.curation import SqliteCurationStore
@@ -42,13 +43,14 @@ if TYPE_CHECKING:
     from curatord.adapters.store.ingest_read import IngestQueries
     from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.application.narrating import Narrator
     from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
     from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
-    from curatord.passes.consult import Consultation
+    from curatord.passes.consult import Consultation, Exchange
     from curatord.passes.host_view import HostWords
     from curatord.passes.ingest import ScanReport
     from curatord.passes.look import Look, Looker
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.observer import Observer
     from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
@@ -109,6 +112,7 @@ class Parts:
         self.surroundings = surroundings
         self.environ = os.environ if environ is None else environ
         self.clock: Clock = clock or SystemClock()
+        self.narrator: Narrator | None = None  # of the daemon; it outlives what is made anew after a reload
         self._database: Database | None = None
         self.notes: list[str] = []
 
@@ -118,9 +122,9 @@ class Parts:
             self._database.close()
             self._database = None
 
-    def reload(self) -> None:
+    def reread(self) -> Config:
         """
-        Read the configuration again and take it over as a whole.
+        Return the configuration as its file and environment say it now; nothing is taken over.
 
         Raises:
             ConfigError: It is wrong, or names another state folder, which only a new start can change.
@@ -134,8 +138,36 @@ class Parts:
                 key="state_dir",
                 hint="restart the daemon to change it",
             )
+        return config
+
+    def take_over(self, config: Config) -> tuple[str, ...]:
+        """Let *config* be in force as a whole, and return what is different, a line each."""
+        from curatord.config.changes import changes_of
+
         self._forget_made(but=("log",))
-        self.config = config
+        before, self.config = self.config, config
+        return changes_of(before, config)
+
+    @contextlib.contextmanager
+    def telling(self, progress: Progress) -> Iterator[None]:
+        """Tell *progress* how far work is, for as long as this lasts."""
+        before = self.surroundings
+        self.surroundings = before._replace(progress=progress)
+        try:
+            yield
+        finally:
+            self.surroundings = before
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[Parts]:
+        """Give parts of the same configuration that share nothing but the log: for another thread."""
+        parts = Parts(self.config, Surroundings(), environ=self.environ, clock=self.clock)
+        parts.__dict__["log"] = self.log  # set up once a process
+        try:
+            with parts.own_errors():
+                yield parts
+        finally:
+            parts.close()
 
     def begin_round(self) -> None:
         """
@@ -165,6 +197,18 @@ class Parts:
         """Where events go."""
         form = self.surroundings.log_format
         return set_up(form="json" if form == "json" else "text", verbose=self.surroundings.verbose > 0)
+
+    @property
+    def narrating(self) -> bool:
+        """Whether all that happens is told in the log."""
+        return self.narrator is not None
+
+    @property
+    def observer(self) -> Observer:
+        """Whoever hears what happens."""
+        from curatord.application.narrating import QuietObserver
+
+        return self.narrator or QuietObserver(lambda: self.log)
 
     def make_state_dir(self) -> Path:
         """
@@ -366,7 +410,7 @@ class Parts:
         from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        with scan_lock(self.make_state_dir()), self.own_errors():
+        with scan_lock(self.make_state_dir()), self.own_errors(), self._courtesy():
             report = scan(
                 self.opened_sources,
                 self.ingest_store,
@@ -377,10 +421,16 @@ class Parts:
                 lazily=lazily,
                 pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
-        for note in report.notes:
-            say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
-            say(f"transcript.{note.kind}", path=note.path, text=note.text)
+        self.observer.scanned(report, whole=not report.stopped)
         return report
+
+    def _courtesy(self) -> AbstractContextManager[None]:
+        """Return what makes a first scan, which reads all there is, stand back from the disk."""
+        from curatord.adapters.priority import gently
+
+        self.database  # noqa: B018 - opened for writing before anything is made from it
+        first = not {one.key for one in self.placed_sources} <= self.overview.scanned()
+        return gently() if first else contextlib.nullcontext()
 
     # -- libraries
 
@@ -529,6 +579,7 @@ class Parts:
             sites=self.sites,
             new_id=new_action_id,
             before_run=self._before_run,
+            told=self.observer.acted,
         )
 
     def _before_run(self, _run_id: RunId) -> None:
@@ -592,6 +643,7 @@ class Parts:
             unsettled=self.unsettled,
             notes=self.take_notes,
             clock=self.clock,
+            telling=self.observer.running,
         )
 
     def unsettled(self, *, dry_run: bool) -> list[str]:
@@ -639,9 +691,26 @@ class Parts:
         if self.config.llm is None:
             return None
         self.log  # noqa: B018 - what is said of retries belongs on standard error
+        started: list[HttpModel] = []
         primary, fallback = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
+            self.config.llm,
+            self.books,
+            self.clock,
+            hermes_home=self.hermes_home(),
+            environment=self.environ,
+            on_start=started.append,
         )
+
+        observer = self.observer
+
+        def book(exchange: Exchange) -> None:
+            self.books.book(exchange)
+            observer.asked(exchange)
+
+        def end() -> None:
+            for model in started:
+                model.stop()
+
         return Consultation(
             primary,
             fallback,
@@ -650,8 +719,9 @@ class Parts:
             clock=self.clock,
             spent_today=self.books.spent_on(self.clock.now()),
             workers=workers(self.config.llm),
-            book=self.books.book,
+            book=book,
             bypass_breaker=by_hand,
+            end=end,
         )
 
     def hermes_home(self) -> Path | None:

@@ -34,7 +34,7 @@ Json = Any
 class Progress(Protocol):
     """Told now and then how far a long work is."""
 
-    def __call__(self, done: int, total: int | None, what: str) -> None:
+    def __call__(self, done: int, total: int | None, what: str, /) -> None:
         """Take note that *done* of *total* (None: unknown) is done, now at *what*."""
         ...
 
@@ -46,6 +46,7 @@ class Surroundings(NamedTuple):
     progress: Progress | None = None
     log_format: str = "text"
     verbose: int = 0
+    say: Callable[[str], None] = lambda _text: None  # a line for the person at the terminal, beside the answer
 
 
 class App(Protocol):
@@ -107,6 +108,10 @@ class App(Protocol):
 
     def daemon(self) -> int:
         """Run until a signal, and return the exit code."""
+        ...
+
+    def reload(self) -> Json:
+        """Have the running daemon read its configuration again, and return changes."""
         ...
 
     # decide

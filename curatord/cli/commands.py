@@ -340,6 +340,14 @@ COMMANDS: tuple[Command, ...] = (
         "steer:pause",
         json=True,
     ),
+    Command(
+        "reload",
+        "steer",
+        "have the running daemon read its configuration again; a wrong one changes nothing",
+        "curatord reload",
+        "work:reload",
+        json=True,
+    ),
     Command("resume", "steer", "let automatic runs begin again", "curatord resume", "steer:resume", json=True),
     Command("pin", "steer", "never change these skills", "curatord pin deploy-checklist", "steer:pin", _skills, True),
     Command(

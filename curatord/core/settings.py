@@ -20,9 +20,12 @@ from curatord.core.setting_rules import (
     Many,
     Money,
     NameText,
+    Niceness,
+    NoticeChars,
     Pause,
     Period,
     Share,
+    ShortPeriod,
     SizeAtLeast,
     ViewPath,
 )
@@ -47,6 +50,8 @@ __all__ = [
     "LlmEndpoint",
     "LlmPrice",
     "LlmSettings",
+    "MetricsSettings",
+    "NoticeSettings",
     "ReportSettings",
     "SourceSettings",
     "UmbrellaSettings",
@@ -250,6 +255,28 @@ class DaemonSettings:
 
     watch: Literal["auto", "events", "poll"] = "auto"
     rescan_every: Period = timedelta(seconds=60)
+    nice: Niceness = 10  # as in the units under systemd/: the agents and their user come first
+    io: Literal["idle", "low", "normal"] = (
+        "low"  # idle can starve on a busy disk; the first scan of much is idle anyway
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    """Figures for Prometheus. *listen*: `127.0.0.1:9464`, `[::1]:9464` or `unix:/path`; None: nobody may ask."""
+
+    listen: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeSettings:
+    """How a person hears of a run that changed something. *command*: its arguments, the summary on standard input."""
+
+    log: bool = True
+    file: AnyPath | None = None
+    chars: NoticeChars = 120  # what a shell's prompt has room for beside the rest
+    command: tuple[str, ...] | None = None
+    timeout: ShortPeriod = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,5 +325,7 @@ class Config:
     reports: ReportSettings = field(default_factory=ReportSettings)
     backups: BackupSettings = field(default_factory=BackupSettings)
     undo: UndoSettings = field(default_factory=UndoSettings)
+    notices: NoticeSettings = field(default_factory=NoticeSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     origin: str | None = field(default=None, metadata=NO_SETTING)
     fingerprint: str = field(default="", metadata=NO_SETTING)

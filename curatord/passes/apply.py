@@ -106,6 +106,7 @@ class Applier:
         sites: The libraries that may be changed.
         new_id: Makes the ids of actions.
         before_run: Told before the first action of a run that changes a package, under no lock.
+        told: Hears of each action as it is applied, skipped or failed.
     """
 
     mutator: Mutator
@@ -115,6 +116,7 @@ class Applier:
     sites: Mapping[LibraryName, Site]
     new_id: Callable[[], ActionId]
     before_run: Callable[[RunId], None] = lambda _run_id: None
+    told: Callable[[Outcome], None] = lambda _outcome: None
     last_recovery: Recovered = field(default_factory=Recovered)
     _tidy: bool = field(default=False, init=False)
     _told: RunId | None = field(default=None, init=False)
@@ -142,6 +144,13 @@ class Applier:
             StateError: Our own files cannot be used; nothing was changed.
             UsageError: Its library is not configured.
         """
+        outcome = self._tried(action, now=now, run_id=run_id, unless=unless)
+        self.told(outcome)
+        return outcome
+
+    def _tried(
+        self, action: Action, *, now: datetime, run_id: RunId | None, unless: Callable[[], str | None]
+    ) -> Outcome:
         site = self._site(targets(action)[0].library)
         if run_id is not None and run_id != self._told and isinstance(action, _CHANGE_PACKAGES):
             self._told = run_id

@@ -18,7 +18,7 @@ A baseline, the first run that the daemon does by itself, stops there too, but c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -195,6 +195,7 @@ class Curation:
             settles nothing, for each that waits at all).
         notes: What is to be told of the backup before the run's first change; each is given once.
         clock: For durations; `now` of the run is read once.
+        telling: Entered as a run begins, and left when its record is written.
     """
 
     config: Config
@@ -212,6 +213,7 @@ class Curation:
     unsettled: Unsettled
     notes: Callable[[], Sequence[str]]
     clock: Clock
+    telling: Callable[[RunRecord], AbstractContextManager[object]] = lambda _record: nullcontext()
 
     def run(
         self,
@@ -229,7 +231,7 @@ class Curation:
             BusyError: Another run is at work.
             StateError: The state folder cannot be used; what was done stays done and journaled.
         """
-        with self.one_at_a_time():
+        with self.one_at_a_time(), ExitStack() as telling:
             now = self.clock.now()
             self.finish_interrupted(now)
             if order.respect_gates and order.trigger is Trigger.MANUAL:
@@ -240,6 +242,7 @@ class Curation:
                 waiting = f"waiting: {'; '.join(answer.reasons)}"
                 return replace(record, outcome=Outcome.NOTHING_TO_DO, warnings=(waiting,))
             record = replace(record, run_id=self.folders.create(now))
+            telling.enter_context(self.telling(record))
             rebuilt = self.store.meta(REBUILT_FROM)
             doubts = [gate.reason for gate in answer.gates if gate.name == "clock" and not gate.open]
             work = _Work(
