@@ -18,12 +18,13 @@ A baseline, the first run that the daemon does by itself, stops there too, but c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import RunRow
+from curatord.core.files_changed import files_changed
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
@@ -192,7 +193,9 @@ class Curation:
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
             settles nothing, for each that waits at all).
+        notes: What is to be told of the backup before the run's first change; each is given once.
         clock: For durations; `now` of the run is read once.
+        telling: Entered as a run begins, and left when its record is written.
     """
 
     config: Config
@@ -208,7 +211,9 @@ class Curation:
     cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
+    notes: Callable[[], Sequence[str]]
     clock: Clock
+    telling: Callable[[RunRecord], AbstractContextManager[object]] = lambda _record: nullcontext()
 
     def run(
         self,
@@ -226,7 +231,7 @@ class Curation:
             BusyError: Another run is at work.
             StateError: The state folder cannot be used; what was done stays done and journaled.
         """
-        with self.one_at_a_time():
+        with self.one_at_a_time(), ExitStack() as telling:
             now = self.clock.now()
             self.finish_interrupted(now)
             if order.respect_gates and order.trigger is Trigger.MANUAL:
@@ -237,6 +242,7 @@ class Curation:
                 waiting = f"waiting: {'; '.join(answer.reasons)}"
                 return replace(record, outcome=Outcome.NOTHING_TO_DO, warnings=(waiting,))
             record = replace(record, run_id=self.folders.create(now))
+            telling.enter_context(self.telling(record))
             rebuilt = self.store.meta(REBUILT_FROM)
             doubts = [gate.reason for gate in answer.gates if gate.name == "clock" and not gate.open]
             work = _Work(
@@ -373,6 +379,7 @@ class _Work:
     prunes_held: bool = False
     undone: bool = False
     doubts: tuple[str, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
@@ -392,7 +399,11 @@ class _Work:
                 whole=self.order.library is None,
             )
         )
-        undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
+        rows = curation.store.actions(run_id=record.run_id)
+        if rows:  # what it did to files is told from the journal, whatever became of the run
+            entries = [row.entry for row in reversed(rows)]
+            self.record = record = replace(record, files=files_changed(entries, self.roots))
+        undoable = any(row.status == "done" for row in rows)
         curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
 
     def do(self, stop: Callable[[], bool], alive: Callable[[], None]) -> None:
@@ -447,6 +458,7 @@ class _Work:
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self.record = replace(self.record, after=look.counts())
+        self._warn(curation.notes())
         self._finish(selection)
 
     def _scan(self, stop: Callable[[], bool]) -> None:
@@ -486,6 +498,7 @@ class _Work:
     # What was found.
 
     def _saw(self, look: Look) -> None:
+        self.roots = {str(name): library.snapshot.root for name, library in look.libraries.items()}
         costs = self._costs(look)
         warning = index_warning(costs)
         warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
@@ -793,11 +806,11 @@ def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
 
 
 def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
-    rows: list[Mapping[str, Any]] = []
-    for key, skill in sorted(look.live.items(), key=lambda item: item[0].place):
-        words = [skill.broken] if skill.broken is not None else []
-        words += [problem.words for problem in skill.problems]
-        rows += [{"library": key.library, "skill": key.rel, "problem": text} for text in words]
+    rows = [
+        {"library": key.library, "skill": key.rel, "problem": words}
+        for key, problems in look.problems().items()
+        for words in problems
+    ]
     return tuple(rows[:MAX_PROBLEMS])
 
 

@@ -170,6 +170,25 @@ COST: dict[str, Any] = {
     "index": {"bytes": 700, "warn_at": 6144, "error_at": 8192, "warning": None},
 }
 
+DOCTOR: list[dict[str, Any]] = [
+    {
+        "check": "state",
+        "ok": True,
+        "level": "fine",
+        "found": "/home/u/.local/state/curatord",
+        "mend": "",
+        "details": [],
+    },
+    {
+        "check": "source codex",
+        "ok": True,
+        "level": "warning",
+        "found": "/home/u/.codex: 3 files, 3 sessions; 12 records could not be read",
+        "mend": "look at the offsets in the details; what is whole was counted",
+        "details": ["unreadable: /home/u/.codex/a.jsonl at offset 17: not JSON"],
+    },
+]
+
 PENDING: dict[str, Any] = {
     "id": "3f9a2c",
     "kind": "archive",
@@ -180,6 +199,26 @@ PENDING: dict[str, Any] = {
     "created_at": AT,
     "run_id": RUN["run_id"],
     "diff_lines": 2,
+}
+
+BACKUP: dict[str, Any] = {
+    "id": "20260301-100000",
+    "at": AT,
+    "reason": "made by hand",
+    "libraries": [{"name": "claude", "skills": 6, "files": 9, "bytes": 2048}],
+    "damaged": None,
+}
+
+CREATED: dict[str, Any] = {
+    **BACKUP,
+    "left_out": [{"path": "/h/.claude/skills/a/pipe", "why": "it is a pipe", "ordinary": True}],
+    "left_out_count": 1,
+    "failed": [],
+    "faults": 0,
+    "dropped": ["20250301-100000"],
+    "freed": 10,
+    "total_bytes": 4096,
+    "warnings": [],
 }
 
 CHANGES: dict[str, Any] = {
@@ -209,11 +248,15 @@ class FakeApp:
             "report": {"run_id": RUN["run_id"], "path": "/r/REPORT.md", "text": "# curatord run\n", "run": RUN},
             "explain": EXPLAIN,
             "cost": COST,
+            "doctor": DOCTOR,
             "scan": SCAN,
             "run": RUN,
             "daemon": 143,
             "pending": [PENDING],
             "diff": {**PENDING, "diff": "--- a\n+++ b\n-old\n+new\n"},
+            "backup_create": CREATED,
+            "backup_list": [BACKUP],
+            "backup_verify": [{"id": BACKUP["id"], "damaged": []}],
             **(answers or {}),
         }
 
