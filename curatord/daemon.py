@@ -17,6 +17,7 @@ slept for a month has exactly one run to catch up with (bugs B126). Ticks are a 
 read anew at each, so a step of the clock or a suspend costs at most one (B127). What was known of the disk's places is
 forgotten at each tick: a library that was away may be back.
 
+To a service manager the start is over after the first scan: whatever happened while it was not running is counted then.
 A sign of life comes from the worker alone: after each message, and whenever work asks whether to stop, which it does
 between actions, stretches of transcripts and model calls. It goes to the service manager's watchdog, and as `at` into
 what `status` reads: a worker that hangs is not alive (B118, B129).
@@ -197,6 +198,7 @@ class Daemon:
         self._rescan_wanted = False
         self._spoke = self._published = float("-inf")  # monotonic
         self._activity = "starting"
+        self._ready = self._told_stopping = False
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
@@ -219,13 +221,13 @@ class Daemon:
             scheduler = self._start_scheduler()
             self._start_watcher()
             self._publish("idle")
-            self._manager.ready(f"watching {len(self._states)} places")
+            self._manager.starting("reading transcripts for the first time since the start")
             self._log.info("daemon.started", pid=os.getpid(), roots=len(self._states), watching=self._watching())
             try:
                 self._tick()
                 self._work()
             finally:
-                self._manager.stopping("stopping")
+                self._tell_stopping()
                 scheduler.shutdown(wait=False)
                 if self._watcher is not None:
                     self._watcher.stop()
@@ -256,20 +258,44 @@ class Daemon:
                 self._failed(kind, error, traceback=True)
             else:
                 self._recovered(kind)
+            if isinstance(message, _Tick):
+                self._tell_ready()  # also where the first scan failed: it is up, and `status` tells its trouble
             self._spoke = float("-inf")
             self._alive()
 
     def _asked(self) -> bool:
         """Return whether to stop; who asks is at work, and so alive."""
         self._alive()
+        if self._stopping:
+            self._tell_stopping()  # what is at work ends its action first, and the manager should know why it waits
         return self._stopping
+
+    def _tell_ready(self) -> None:
+        """Say once that start-up is over: everything was read up to now, and changes are noticed."""
+        if not self._ready and not self._stopping:
+            self._ready = True
+            self._manager.ready(self._words())
+
+    def _tell_stopping(self) -> None:
+        if not self._told_stopping:
+            self._told_stopping = True
+            self._manager.stopping(f"stopping, was {self._activity}")
+
+    def _curating(self) -> None:
+        """Say that a run is at work; only a run that the gates let through asks."""
+        if self._activity != "curating":
+            self._publish("curating")
+        self._alive()
 
     def _alive(self) -> None:
         """Say that the worker gets something done; only the worker calls it."""
         now = self._clock.monotonic()
         if now - self._spoke >= SPEAK_EVERY_S:
             self._spoke = now
-            self._manager.alive()
+            if self._ready:
+                self._manager.alive()
+            else:
+                self._manager.starting(self._words())
         if now - self._published >= PUBLISH_EVERY_S:
             self._publish(self._activity)
 
@@ -341,8 +367,9 @@ class Daemon:
             self._rescan()
         if self._stopping:
             return
+        self._tell_ready()
         self._recover()
-        summary = self._app.work_if_due(stop=self._asked, alive=self._alive)
+        summary = self._app.work_if_due(stop=self._asked, alive=self._curating)
         if summary is not None:
             self._log.info("run.finished", summary=summary)
         self._publish("idle")
@@ -374,11 +401,14 @@ class Daemon:
         self._publish("idle")
 
     def _reload(self) -> None:
-        self._manager.reloading()
+        if self._ready:
+            self._manager.reloading()
+        status = "configuration read"
         try:
             self._app.reload()
         except ConfigError as error:
             self._log.error("config.refused", error=str(error), hint=error.hint, kept="the configuration in force")
+            status = f"configuration refused, the old one stays: {error}"
         else:
             self._log.info("config.reloaded")
             if self._watcher is not None:
@@ -386,7 +416,8 @@ class Daemon:
             self._start_watcher()
             self._tick()
         finally:
-            self._manager.ready("configuration read")
+            if self._ready:
+                self._manager.ready(status)
 
     def _failed(self, kind: str, error: Exception, *, hint: str = "", traceback: bool = False) -> None:
         text = f"{type(error).__name__}: {error}"
@@ -492,4 +523,12 @@ class Daemon:
         except OSError as error:
             # A full disk must not stop the watching; the next message tries again, and the error is in the log.
             self._log.warning("status.unwritten", error=str(error))
-        self._manager.status(activity)
+        if self._ready:
+            self._manager.status(self._words())
+
+    def _words(self) -> str:
+        """Return what we are doing, for a person who asks the service manager."""
+        trouble = next((trouble.text for trouble in self._trouble.values()), None)
+        places = f"{len(self._states)} place{'' if len(self._states) == 1 else 's'}"
+        watched = f"watching {places} by {'events' if self._watching() == 'events' else 'listing them'}"
+        return f"{self._activity}; {watched}" + (f"; trouble: {trouble}" if trouble else "")

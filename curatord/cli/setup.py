@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from curatord.adapters.discover import Discovery
     from curatord.config import Loaded
 
-__all__ = ["completion", "config_check", "config_schema", "config_show", "demo", "init", "try_out"]
+__all__ = ["agreed", "completion", "config_check", "config_schema", "config_show", "demo", "init", "man", "try_out"]
 
 
 def config_show(context: Context) -> int:
@@ -70,6 +70,14 @@ def completion(context: Context) -> int:
     return exits.OK
 
 
+def man(context: Context) -> int:
+    """Print the manual page."""
+    from curatord.cli.manual import manual
+
+    context.out.text(manual())
+    return exits.OK
+
+
 def init(context: Context) -> int:
     """Find hosts and libraries, say what was found and what follows, and write a configuration where none is."""
     from curatord.loading import discover_hosts, places
@@ -90,7 +98,7 @@ def init(context: Context) -> int:
         context.out.line(f"{target} is there already and stays as it is")
         context.out.note("curatord init --output - prints what would be written now")
         return exits.OK
-    if not context.arguments.yes and not _agreed(context, f"write {target}?"):
+    if not context.arguments.yes and not agreed(context, f"write {target}?"):
         return exits.OK
     _write_new(target, text)
     context.out.line("wrote ", (str(target), "bold"))
@@ -135,9 +143,10 @@ def _tell_found(context: Context, found: Discovery) -> None:
         out.line(f"{rest} {told} (curatord adopt NAME)")
 
 
-def _agreed(context: Context, question: str) -> bool:
+def agreed(context: Context, question: str) -> bool:
+    """Ask the person at the terminal; `UsageError` where nobody is there."""
     if not sys.stdin.isatty():
-        raise UsageError("there is nobody to ask whether to write it", hint="add --yes")
+        raise UsageError("there is nobody to ask", hint="add --yes")
     context.out.flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
