@@ -152,7 +152,7 @@ def _mount(path: str, *, read_only: bool) -> list[str]:
 
 def _quoted(text: str) -> str:
     """Return *text* as a YAML scalar; a `$` that begins no variable of ours is doubled, as Compose wants it."""
-    return json.dumps(re.sub(r"\$(?!\{AGENT_HOME)", "$$$$", text), ensure_ascii=False)
+    return json.dumps(re.sub(r"\$(?!\{AGENT_HOME)", "$$", text), ensure_ascii=False)
 
 
 def _below(path: str, folder: str) -> bool:
