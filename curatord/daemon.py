@@ -33,6 +33,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -199,6 +200,7 @@ class Daemon:
         self._spoke = self._published = float("-inf")  # monotonic
         self._activity = "starting"
         self._ready = self._told_stopping = False
+        self._worker = 0
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
@@ -214,13 +216,14 @@ class Daemon:
         """Work until a signal says stop, and return the exit code: 130 or 143."""
         with DaemonInstance(self._app.state_dir) as instance:
             self._instance = instance
+            self._worker = threading.get_ident()
             self._since = self._clock.now()
             self._take_signals()
             self._publish("starting")
             self._inbox.put(_Recover())
             scheduler = self._start_scheduler()
             self._start_watcher()
-            self._publish("idle")
+            self._publish("starting")
             self._manager.starting("reading transcripts for the first time since the start")
             self._log.info("daemon.started", pid=os.getpid(), roots=len(self._states), watching=self._watching())
             try:
@@ -264,10 +267,11 @@ class Daemon:
             self._alive()
 
     def _asked(self) -> bool:
-        """Return whether to stop; who asks is at work, and so alive."""
-        self._alive()
-        if self._stopping:
-            self._tell_stopping()  # what is at work ends its action first, and the manager should know why it waits
+        """Return whether to stop; the worker who asks is at work, and so alive. Its helping threads may ask too."""
+        if threading.get_ident() == self._worker:
+            self._alive()
+            if self._stopping:
+                self._tell_stopping()  # what is at work ends its action first, and the manager should know why it waits
         return self._stopping
 
     def _tell_ready(self) -> None:
@@ -283,6 +287,8 @@ class Daemon:
 
     def _curating(self) -> None:
         """Say that a run is at work; only a run that the gates let through asks."""
+        if threading.get_ident() != self._worker:
+            return
         if self._activity != "curating":
             self._publish("curating")
         self._alive()

@@ -599,6 +599,12 @@ class Parts:
         primary, fallback = models_of(
             self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
         )
+
+        def break_off() -> None:
+            for model in (primary, fallback):
+                if model is not None:
+                    model.stop()
+
         return Consultation(
             primary,
             fallback,
@@ -609,6 +615,7 @@ class Parts:
             workers=workers(self.config.llm),
             book=self.books.book,
             bypass_breaker=by_hand,
+            break_off=break_off,
         )
 
     def _hermes_home(self) -> Path | None:

@@ -21,10 +21,10 @@ May be used from several threads; at most *workers* requests are open at a time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from curatord.core.budget import Budget, Estimate, Spend, estimate_tokens, price_of
 from curatord.core.cheap import dataclass, field, replace
@@ -53,10 +53,12 @@ __all__ = ["Answer", "Consultation", "Exchange", "breaker_of"]
 
 MAX_REQUESTS = 12  # what one question may send: three tries, and every step down a server can refuse
 GIVE_UP_AFTER = 2
+ASK_EVERY_S = 0.5  # whether to stop, while an answer is waited for
 REPAIR_TOKENS = 300  # what a repair adds to a request
 REPAIRABLE = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER, FaultKind.INVALID, FaultKind.TOO_LARGE})
 LONGER = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER})
 
+_T = TypeVar("_T")
 Check = Callable[[Reply], str | None]
 
 
@@ -147,6 +149,7 @@ class Consultation:
         workers: Requests that may be open at a time.
         book: Told of every exchange as it is over, for the store; called from whichever thread had it.
         bypass_breaker: A person asked for this run, so an endpoint that failed before is tried again at once.
+        break_off: Ends every wait for an answer, now and later, with `StoppedError`.
     """
 
     def __init__(
@@ -161,7 +164,9 @@ class Consultation:
         workers: int = 1,
         book: Callable[[Exchange], None] | None = None,
         bypass_breaker: bool = False,
+        break_off: Callable[[], None] = lambda: None,
     ) -> None:
+        self._break_off = break_off
         self._primary = primary
         self._fallback = fallback
         self._memory = memory
@@ -221,6 +226,21 @@ class Consultation:
 
         with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
             return list(pool.map(one, questions))
+
+    def as_answered(self, futures: Iterable[Future[_T]], stop: Callable[[], bool]) -> Iterator[Future[_T]]:
+        """
+        Yield each of *futures*, which ask here from other threads, as it is done, in the order of being done.
+
+        *stop* is asked in this thread, before the first and every `ASK_EVERY_S` while nothing comes: so whoever waits
+        for a slow model shows that it is alive, and a stop breaks the wait off. All futures are yielded all the same;
+        those that were broken off raise `StoppedError`.
+        """
+        waiting = set(futures)
+        while waiting:
+            if stop():
+                self._break_off()
+            done, waiting = wait(waiting, timeout=ASK_EVERY_S, return_when=FIRST_COMPLETED)
+            yield from done
 
     def identity(self) -> Identity:
         """
