@@ -7,6 +7,7 @@ every doubt is the same: ask for a full rescan. What can go wrong, from bug repo
 - A handler that raises kills the observer thread, and nothing says so: handlers here only put a hint into an inbox,
   and `check` looks whether the threads live, starts them anew and asks for a rescan.
 - The kernel's queue overflows in a burst and the library only logs it: its log is listened to.
+- macOS puts changes together into one word about a folder, which the library passes over: `watch_macos` hears it.
 - Limits on watches and instances: the root is polled by the rescan instead, and the state says which limit.
 - A root is missing, vanishes or is made anew: it is looked for at each `check`, known by device and inode.
 - No events arrive at all (bind mounts of other systems, network shares): the rescan tells `unannounced` what it found
@@ -23,6 +24,7 @@ import contextlib
 import errno
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +45,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
+from curatord.adapters.true_path import true_path
 from curatord.core.cheap import dataclass
 
 __all__ = ["RESCAN", "Hint", "RootState", "Watcher"]
@@ -118,9 +121,21 @@ class _LossListener(logging.Handler):
         self._lost = lost
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.lose()
+
+    def lose(self) -> None:
+        """Ask for a rescan, since something was not told."""
         if not self._lost.is_set():  # one rescan answers any number of losses before it
             self._lost.set()
             self._notify(RESCAN)
+
+
+def _platforms_observer(lost: Callable[[], None]) -> BaseObserver:
+    if sys.platform == "darwin":
+        from curatord.adapters.watch_macos import observer
+
+        return observer(lost)
+    return Observer()
 
 
 class Watcher:
@@ -133,6 +148,7 @@ class Watcher:
         mode: `auto` and `events` set watches, `poll` sets none. With `events` a root that cannot be watched is still
             scanned at each rescan; the mode only says what the user wants to hear about.
         retry_after_s: How long a root that could not be watched is left to the rescan.
+        make_observer: Makes what watches, given what to call where events were lost; by default the platform's.
     """
 
     def __init__(
@@ -142,7 +158,9 @@ class Watcher:
         *,
         mode: Literal["auto", "events", "poll"],
         retry_after_s: float = RETRY_AFTER_S,
+        make_observer: Callable[[Callable[[], None]], BaseObserver] = _platforms_observer,
     ) -> None:
+        self._make_observer = make_observer
         self._roots = [_Root(path) for path in roots]
         self._notify = notify
         self._mode = mode
@@ -234,7 +252,7 @@ class Watcher:
                 root.announced = False
                 root.misses = 0
                 continue
-            prefix = str(root.path.resolve())
+            prefix = true_path(str(root.path))
             ours = [path for path in paths if path == prefix or path.startswith(prefix + os.sep)]
             if any(root.attached_at < _changed_at(path) < settled for path in ours):
                 root.misses += 1
@@ -253,7 +271,7 @@ class Watcher:
             # Joining a dead observer's remaining threads may raise whatever killed it; it is replaced either way.
             with contextlib.suppress(RuntimeError, OSError):
                 previous.stop()
-        observer = Observer()
+        observer = self._make_observer(self._listener.lose)
         try:
             observer.start()
         except OSError as error:
@@ -269,7 +287,7 @@ class Watcher:
             return False
         try:
             root.watch = self._observer.schedule(
-                _Handler(root, self._notify), str(root.path.resolve()), recursive=True, event_filter=_WANTED
+                _Handler(root, self._notify), true_path(str(root.path)), recursive=True, event_filter=_WANTED
             )
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
