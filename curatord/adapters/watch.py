@@ -10,7 +10,8 @@ every doubt is the same: ask for a full rescan. What can go wrong, from bug repo
 - macOS puts changes together into one word about a folder, which the library passes over: `watch_macos` hears it.
 - Limits on watches and instances: the root is polled by the rescan instead, and the state says which limit.
 - A root is missing, vanishes or is made anew: it is looked for at each `check`, known by device and inode.
-- No events arrive at all (bind mounts of other systems, network shares): the rescan tells `unannounced` what it found
+- No events arrive at all (bind mounts of other systems, network shares): known kinds of mounts are polled from the
+  start (`mounts`), unless `events` is configured. Of others the rescan tells `unannounced` what it found
   changed that no event had named, and a root that keeps doing so counts as polled.
 - Reading raises open and close events, and closing what was open for writing raises one more, changed or not: SQLite
   opens a `-wal` for writing to read it. Only changes are asked for, else a scan would wake itself for ever.
@@ -45,6 +46,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
+from curatord.adapters.mounts import silent_mount
 from curatord.adapters.true_path import true_path
 from curatord.core.cheap import dataclass
 
@@ -149,6 +151,7 @@ class Watcher:
             scanned at each rescan; the mode only says what the user wants to hear about.
         retry_after_s: How long a root that could not be watched is left to the rescan.
         make_observer: Makes what watches, given what to call where events were lost; by default the platform's.
+        silent: Tells the kind of a mount that brings no events of what others change, or None.
     """
 
     def __init__(
@@ -159,7 +162,9 @@ class Watcher:
         mode: Literal["auto", "events", "poll"],
         retry_after_s: float = RETRY_AFTER_S,
         make_observer: Callable[[Callable[[], None]], BaseObserver] = _platforms_observer,
+        silent: Callable[[str], str | None] = silent_mount,
     ) -> None:
+        self._silent = silent
         self._make_observer = make_observer
         self._roots = [_Root(path) for path in roots]
         self._notify = notify
@@ -284,6 +289,10 @@ class Watcher:
         """Return whether *root* is watched now."""
         identity = _identity(root.path)
         if self._observer is None or identity is None:
+            return False
+        kind = self._silent(true_path(str(root.path))) if self._mode == "auto" else None
+        if kind is not None:
+            root.poll(f"it lies on a mount ({kind}) that brings no events of what others change there")
             return False
         try:
             root.watch = self._observer.schedule(
