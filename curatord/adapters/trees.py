@@ -15,6 +15,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 
 from curatord.adapters.disk import Disk
 from curatord.core.cheap import dataclass
@@ -167,7 +168,8 @@ def _copy_file(disk: Disk, source: int, name: str, target: int, new_name: str, f
 
 def _dress(descriptor: int, found: os.stat_result) -> None:
     if os.geteuid() == 0:
-        os.fchown(descriptor, found.st_uid, found.st_gid)
+        with suppress(PermissionError):  # root in a service or container that took the right from it
+            os.fchown(descriptor, found.st_uid, found.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
     os.utime(descriptor, ns=(found.st_atime_ns, found.st_mtime_ns))
 

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,9 +30,10 @@ STOP_S = 10.0  # contract, section 10
 
 
 class Manager:
-    """Starts one daemon and collects what it says."""
+    """Starts one daemon, *through* another program where that is said, and collects what it says."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, through: Sequence[str] = ()) -> None:
+        self.through = through
         self.folder = folder
         self.home = folder / "home"
         self.config = folder / "curatord.yaml"
@@ -51,9 +52,10 @@ class Manager:
 
     def start(self, **environ: str) -> subprocess.Popen[bytes]:
         """Start the daemon as a manager does: with a bare environment."""
+        command = [sys.executable, "-m", "curatord"]
         with (self.folder / "errors").open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "curatord", "--log-format", "json", "--config", str(self.config), "daemon"],
+                [*self.through, *command, "--log-format", "json", "--config", str(self.config), "daemon"],
                 cwd="/",
                 env={
                     "HOME": str(self.home),
