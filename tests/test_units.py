@@ -6,11 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from curatord.core.layout import archive_of
+from curatord.core.service.facts import ServiceFacts
+from curatord.core.service.systemd import system_unit, user_unit
 from curatord.core.settings import LibrarySettings
 from curatord.core.values import LibraryName
 
@@ -123,6 +126,31 @@ def test_the_unit_is_well_formed(tmp_path: Path, unit: str, who: str) -> None:
         pytest.skip("no manager can be made here")
     said = [line for line in done.stderr.splitlines() if unit in line]
     assert [] == said
+
+
+@needs_systemd
+@pytest.mark.parametrize(("make", "who"), [(system_unit, "--system"), (user_unit, "--user")])
+def test_a_unit_with_any_path_is_well_formed(tmp_path: Path, make: Callable[[ServiceFacts], str], who: str) -> None:
+    """Folders with blanks, quotes and signs that mean something in a unit are taken by the manager itself."""
+    home = "/home/an na/a%b$c\"d'e\\f;#&é"
+    facts = ServiceFacts(
+        command=("/bin/true", f"{home}/x"),
+        home=home,
+        state_dir=f"{home}/state",
+        config=f"{home}/config.yaml",
+        user="root",
+        writable=(f"{home}/.claude", "/mnt/x y"),
+        read_only=(f"{home}/.claude/projects",),
+        variables={"HERMES_HOME": f"{home}/.hermes"},
+        credentials=("openai",),
+    )
+    (tmp_path / "made.service").write_text(make(facts))
+
+    done = analyze(tmp_path, who, "verify", "--man=no", str(tmp_path / "made.service"))
+
+    if "Failed to initialize manager" in done.stderr:
+        pytest.skip("no manager can be made here")
+    assert "" == done.stderr
 
 
 @needs_systemd
