@@ -253,19 +253,18 @@ def _facts(
 def _notes(context: Context, loaded: Loaded) -> list[str]:
     from curatord.core.service.facts import key_variables
 
-    lost = sorted(n for n in context.environ if n.startswith("CURATORD_") and n not in _NOT_LOST)
+    said = context.arguments
+    known = {"CURATORD_CONFIG", "CURATORD_LOG_FORMAT", *(["CURATORD_STATE_DIR"] if said.system else [])}
+    lost = sorted(name for name in context.environ if name.startswith("CURATORD_") and name not in known)
     notes = [f"{name} of this shell does not reach a service: write it into the configuration" for name in lost]
     if loaded.config.origin is None:
         notes.append(
             "there is no configuration file; the service takes the defaults and the hosts it finds (curatord init)"
         )
-    if context.arguments.kind != "systemd":
+    if said.kind != "systemd":
         for name in key_variables(loaded.config):
             notes.append(f"the key in ${name} does not reach this service: use `api_key: {{file: PATH}}` instead")
     return notes
-
-
-_NOT_LOST = ("CURATORD_CONFIG", "CURATORD_LOG_FORMAT", "CURATORD_STATE_DIR")
 
 
 def _systemd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
