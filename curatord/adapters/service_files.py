@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -21,13 +22,18 @@ def present(path: str) -> str | None:
     Return the text that stands at *path*, or None where nothing does.
 
     A link, a folder and what is no text are somebody's: they are told as a text that no fingerprint fits.
+
+    Raises:
+        StateError: This user may not look.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:
-        return ""
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            return ""
+        raise StateError(f"{path}: {error.strerror}", hint="another user (sudo) may read it") from error
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return ""
@@ -52,7 +58,7 @@ def carry_out(changes: Sequence[FileChange]) -> None:
                 _write(path, change.text, anew=change.act == "write" or bool(change.keep_as))
         except OSError as error:
             raise StateError(
-                f"{error.filename or path}: {error.strerror or error}",
+                f"{path}: {error.strerror or error}",
                 hint="another user (sudo), or --output with a folder that this user can write",
             ) from error
 

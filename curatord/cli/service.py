@@ -184,6 +184,8 @@ def _service(context: Context, *, anyway: bool = False) -> _Service:
         raise UsageError("--system and --user are two different services", hint="say one of them")
     if said.whose and not said.system:
         raise UsageError("--for belongs to --system", hint="that user installs it with `curatord service install`")
+    if context.environ.get("SUDO_USER") and os.geteuid() == 0 and not said.system:
+        raise UsageError("sudo would make this root's own service", hint="leave sudo out, or add --system")
     person = _person(context)
     environ = context.environ if person.home == context.environ.get("HOME") else _environ_of(person, context.environ)
     loaded = _loaded(context, environ, anyway=anyway)

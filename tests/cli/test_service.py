@@ -19,6 +19,7 @@ import yaml
 from curatord.adapters.service_places import command_words
 from curatord.cli.commands import COMMANDS
 from curatord.cli.main import main
+from curatord.core.settings import HOSTS
 
 ME = getpass.getuser()
 
@@ -241,6 +242,31 @@ def test_what_cannot_be_meant_is_told(
     """With what to say instead."""
     assert 2 == cli(home, "print", *arguments)
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="sudo makes root of whoever runs it")
+def test_a_users_service_is_not_made_by_sudo(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be root's, with files in the user's home that they cannot remove."""
+    assert 2 == cli(home, "install", "systemd", "--yes", SUDO_USER=ME)
+    assert "--system" in capsys.readouterr().err
+    assert not unit_of(home).exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the file and what to do about it."""
+    (home / "units").write_text("a file where a folder should be")
+
+    assert 4 == cli(home, "install", "systemd", "--yes", "--output", str(home / "units"))
+    assert f"{home}/units/curatord.service: " in capsys.readouterr().err
+
+
+def test_hosts_that_are_not_there_are_no_trouble(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every host by its default place, none of which exists: nothing of them is named, and nothing fails."""
+    sources = ", ".join(f"{{host: {host}}}" for host in HOSTS if host not in ("jsonl", "claude-code"))
+    (home / ".config/curatord/config.yaml").write_text(f"sources: [{sources}]\nlibraries: []\n")
+
+    assert 0 == cli(home, "print", "systemd")
+    assert "ReadOnlyPaths" not in capsys.readouterr().out
 
 
 def test_variables_that_would_be_lost_are_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
