@@ -235,6 +235,12 @@ class Parts:
                     return self.database
         return self._database
 
+    def look_with(self, database: Database) -> None:
+        """Use *database*, opened for looking, until something is to be written; for who examines the file itself."""
+        self.close()
+        self._forget_made(but=_WITHOUT_DATABASE)
+        self._database = database
+
     def _forget_made(self, *, but: Container[str]) -> None:
         """Forget every part that was made and is not in *but*; each is made anew when it is next asked for."""
         for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
@@ -578,7 +584,7 @@ class Parts:
         if self.config.llm is None:
             return None
         primary, _ = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
         )
         try:
             identity = primary.identity()
@@ -597,7 +603,7 @@ class Parts:
             return None
         self.log  # noqa: B018 - what is said of retries belongs on standard error
         primary, fallback = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
         )
 
         def break_off() -> None:
@@ -618,7 +624,7 @@ class Parts:
             break_off=break_off,
         )
 
-    def _hermes_home(self) -> Path | None:
+    def hermes_home(self) -> Path | None:
         """Return the home of the first Hermes library, whose model `from_host: hermes` means."""
         for settings, library in self.libraries:
             view = self.library_view(settings, library)

@@ -167,7 +167,7 @@ def _steps(context: Context, steps: Sequence[str]) -> int:
 
 
 def _agreed(context: Context, question: str) -> bool:
-    from curatord.cli.setup import agreed
+    from curatord.cli.init import agreed
 
     return bool(context.arguments.yes) or agreed(context, question)
 
