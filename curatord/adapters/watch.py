@@ -11,7 +11,7 @@ every doubt is the same: ask for a full rescan. What can go wrong, from bug repo
 - Limits on watches and instances: the root is polled by the rescan instead, and the state says which limit.
 - A root is missing, vanishes or is made anew: it is looked for at each `check`, known by device and inode.
 - No events arrive at all (bind mounts of other systems, network shares): known kinds of mounts are polled from the
-  start (`mounts`), unless `events` is configured. Of others the rescan tells `unannounced` what it found
+  start (`core.silent_mounts`), unless `events` is configured. Of others the rescan tells `unannounced` what it found
   changed that no event had named, and a root that keeps doing so counts as polled.
 - Reading raises open and close events, and closing what was open for writing raises one more, changed or not: SQLite
   opens a `-wal` for writing to read it. Only changes are asked for, else a scan would wake itself for ever.
@@ -46,9 +46,10 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
-from curatord.adapters.mounts import silent_mount
 from curatord.adapters.true_path import true_path
+from curatord.adapters.vitals.mounts import file_system_of
 from curatord.core.cheap import dataclass
+from curatord.core.silent_mounts import is_silent
 
 __all__ = ["RESCAN", "Hint", "RootState", "Watcher"]
 
@@ -151,7 +152,7 @@ class Watcher:
             scanned at each rescan; the mode only says what the user wants to hear about.
         retry_after_s: How long a root that could not be watched is left to the rescan.
         make_observer: Makes what watches, given what to call where events were lost; by default the platform's.
-        silent: Tells the kind of a mount that brings no events of what others change, or None.
+        file_system: Tells the type of the file system that a path lies on.
     """
 
     def __init__(
@@ -162,9 +163,9 @@ class Watcher:
         mode: Literal["auto", "events", "poll"],
         retry_after_s: float = RETRY_AFTER_S,
         make_observer: Callable[[Callable[[], None]], BaseObserver] = _platforms_observer,
-        silent: Callable[[str], str | None] = silent_mount,
+        file_system: Callable[[str], str] = file_system_of,
     ) -> None:
-        self._silent = silent
+        self._file_system = file_system
         self._make_observer = make_observer
         self._roots = [_Root(path) for path in roots]
         self._notify = notify
@@ -291,8 +292,8 @@ class Watcher:
         identity = _identity(root.path)
         if self._observer is None or identity is None:
             return False
-        kind = self._silent(true_path(str(root.path))) if self._mode == "auto" else None
-        if kind is not None:
+        kind = self._file_system(str(root.path)) if self._mode == "auto" else ""
+        if is_silent(kind):
             root.poll(f"it lies on a mount ({kind}) that brings no events of what others change there")
             return False
         try:

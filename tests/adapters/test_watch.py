@@ -16,7 +16,6 @@ from typing import Literal
 import pytest
 from watchdog.observers.api import BaseObserver
 
-from curatord.adapters.mounts import kind_of_mount
 from curatord.adapters.sources.sqlite_read import DatabaseFile
 from curatord.adapters.watch import RESCAN, SETTLED_S, Hint, RootState, Watcher
 
@@ -337,41 +336,13 @@ def test_a_removed_tree_is_survived(tmp_path: Path, inbox: Inbox, watch: Callabl
     assert ["waiting"] == [state.how for state in watcher.check()]
 
 
-MOUNTINFO = """\
-21 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
-40 21 0:50 / /home/an\\040na rw shared:9 - fuse.sshfs other: rw
-41 40 0:51 / /home/an\\040na/local rw - tmpfs tmpfs rw
-42 21 0:52 / /data rw - ext4 /dev/vdb rw
-43 42 0:53 / /data rw - virtiofs data rw
-44 21 0:54 / /database rw - 9p x rw,trans=virtio
-nonsense
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/home/b", "ext4"),
-        ("/home/an na/.claude/projects", "fuse.sshfs"),
-        ("/home/an na/local/x", "tmpfs"),
-        ("/data", "virtiofs"),
-        ("/data/x", "virtiofs"),
-        ("/datum", "ext4"),
-        ("/database/x", "9p"),
-    ],
-)
-def test_the_kind_of_a_mount_is_told(path: str, kind: str) -> None:
-    """The innermost one, the last of several at one place, names with blanks too."""
-    assert kind == kind_of_mount(path, MOUNTINFO)
-
-
 def test_a_mount_without_events_is_polled_from_the_start(tmp_path: Path, inbox: Inbox) -> None:
     """Before a change was missed on it; the others are watched, and the reason is told."""
     shared, own = tmp_path / "shared", tmp_path / "own"
     shared.mkdir()
     own.mkdir()
-    silent = lambda path: "virtiofs" if path == str(shared) else None  # noqa: E731
-    watcher = Watcher([shared, own], inbox.queue.put, mode="auto", silent=silent)
+    file_system = lambda path: "virtiofs" if path == str(shared) else "ext4"  # noqa: E731
+    watcher = Watcher([shared, own], inbox.queue.put, mode="auto", file_system=file_system)
     watcher.start()
     try:
         (first, second) = watcher.check()
@@ -384,7 +355,7 @@ def test_a_mount_without_events_is_polled_from_the_start(tmp_path: Path, inbox: 
 
 def test_who_asks_for_events_gets_them_there_too(tmp_path: Path, inbox: Inbox) -> None:
     """The agent may run on this side of the mount, and its user knows."""
-    watcher = Watcher([tmp_path], inbox.queue.put, mode="events", silent=lambda _: "nfs")
+    watcher = Watcher([tmp_path], inbox.queue.put, mode="events", file_system=lambda _: "nfs")
     watcher.start()
     try:
         states = watcher.check()
