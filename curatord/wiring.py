@@ -31,6 +31,8 @@ from curatord.ports.clock import Clock
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from curatord.adapters.backup_reader import BackupReader
+    from curatord.adapters.backup_store import BackupStore
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.run_folder import RunFolders
@@ -75,9 +77,13 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
         parts.close()
 
 
-_WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+_WITHOUT_DATABASE = frozenset(
+    {"log", "decisions", "folders", "backups", "backup_reader", "placed_sources", "opened_sources", "conflicts"}
+)
 # What says nothing of how the disk looked when it was made.
-_LASTING = frozenset({"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader"})
+_LASTING = frozenset(
+    {"log", "decisions", "folders", "backups", "backup_reader", "store", "overview", "ingest_store", "ingest_reader"}
+)
 
 
 class Parts:
@@ -104,6 +110,7 @@ class Parts:
         self.environ = os.environ if environ is None else environ
         self.clock: Clock = clock or SystemClock()
         self._database: Database | None = None
+        self.notes: list[str] = []
 
     def close(self) -> None:
         """Close the database."""
@@ -468,6 +475,22 @@ class Parts:
         """Look at everything now."""
         return self.looker.look(self.clock.now(), remember=remember)
 
+    # -- backups
+
+    @cached_property
+    def backups(self) -> BackupStore:
+        """The backups."""
+        from curatord.adapters.backup_store import BackupStore
+
+        return BackupStore(state_dir=self.state_dir)
+
+    @cached_property
+    def backup_reader(self) -> BackupReader:
+        """Reads libraries into backups."""
+        from curatord.adapters.backup_reader import BackupReader
+
+        return BackupReader(store=self.backups, max_bytes=self.config.backups.max_size)
+
     # -- changing
 
     @cached_property
@@ -505,7 +528,20 @@ class Parts:
             look=self.standings,
             sites=self.sites,
             new_id=new_action_id,
+            before_run=self._before_run,
         )
+
+    def _before_run(self, _run_id: RunId) -> None:
+        """Make the backup that the configuration asks for, and note what is to be told of it."""
+        from curatord.application.backing_up import backup_before_run
+
+        self.notes += backup_before_run(self)
+
+    def take_notes(self) -> list[str]:
+        """Return, once, what this run is to tell of its backup."""
+        notes = list(self.notes)
+        self.notes.clear()
+        return notes
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
@@ -554,6 +590,7 @@ class Parts:
             cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
             unsettled=self.unsettled,
+            notes=self.take_notes,
             clock=self.clock,
         )
 
@@ -688,6 +725,7 @@ class Parts:
             except (InputError, BusyError, OSError) as error:
                 warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
         with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.forget_old(self.config.undo.keep)
             self.applier.drop_blobs()
         return warnings
 

@@ -191,3 +191,29 @@ class Application:
         from curatord.application.deciding import restore
 
         return restore(self._parts, skills, anyway=anyway)
+
+    def backup_create(self, *, reason: str | None) -> Any:
+        """Make a backup now and say what is in it."""
+        from curatord.application.backing_up import backup_create
+
+        return backup_create(self._parts, reason=reason)
+
+    def backup_list(self) -> Any:
+        """Return all backups, newest first."""
+        from curatord.application.backing_up import backup_list
+
+        return backup_list(self._parts)
+
+    def backup_verify(self, backup: str | None) -> Any:
+        """Read all of a backup, or of each, and return what is damaged."""
+        from curatord.application.backing_up import backup_verify
+
+        return backup_verify(self._parts, backup)
+
+    def backup_restore(
+        self, backup: str, *, library: str | None, skills: Sequence[str], to: str | None, dry_run: bool
+    ) -> Any:
+        """Take a backup out and return changes."""
+        from curatord.application.backing_up import backup_restore
+
+        return backup_restore(self._parts, backup, library=library, skills=skills, to=to, dry_run=dry_run)

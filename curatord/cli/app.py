@@ -167,6 +167,27 @@ class App(Protocol):
         """Bring archived skills back and return changes; *anyway*: also those that a merge absorbed."""
         ...
 
+    def backup_create(self, *, reason: str | None) -> Json:
+        """
+        Make a backup now: `{id, at, reason, libraries: [{name, skills, files, bytes}], damaged, left_out: [{path, why,
+        ordinary}], left_out_count, failed: [{library, error}], faults, dropped, freed, total_bytes, warnings}`.
+        """
+        ...
+
+    def backup_list(self) -> Json:
+        """Return all backups, newest first: `{id, at, reason, libraries, damaged}`."""
+        ...
+
+    def backup_verify(self, backup: str | None) -> Json:
+        """Read all of a backup (None: of each) and return `[{id, damaged: [words]}]`."""
+        ...
+
+    def backup_restore(
+        self, backup: str, *, library: str | None, skills: Sequence[str], to: str | None, dry_run: bool
+    ) -> Json:
+        """Take a backup out and return changes, with its id as `backup`."""
+        ...
+
 
 class AppFactory(Protocol):
     """Opens the application of a configuration."""

@@ -93,5 +93,11 @@ SETTING_DOCS: dict[str, str] = {
     "daemon.rescan_every": "how often all is listed; up to 30m where events arrive",
     "reports": "what is kept of past runs",
     "reports.keep": "folders of runs",
+    "backups": "copies of libraries, archives and schedules in the state folder; the oldest go first",
+    "backups.before_run": "a backup before a run changes something, where the newest one is not the same",
+    "backups.keep": "backups",
+    "backups.max_size": "of all together, what they share counted once; the newest stays however large it is",
+    "undo": "what is remembered for undo",
+    "undo.keep": "actions; those whose skills still stand in the archive are remembered beyond that",
 }
 """By key; list entries as `sources[].path`. What `llm.fallback` takes is told with `llm.primary`."""

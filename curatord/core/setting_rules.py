@@ -22,6 +22,7 @@ __all__ = [
     "Rule",
     "Share",
     "Size",
+    "SizeAtLeast",
     "ViewPath",
 ]
 
@@ -50,6 +51,7 @@ class Rule(NamedTuple):
 Count = Annotated[int, Rule(at_least=0, at_most=2**53)]
 Many = Annotated[int, Rule(at_least=1, at_most=2**53)]
 Size = Annotated[int, Rule(at_least=0, at_most=2**53, size=True)]
+SizeAtLeast = Annotated[int, Rule(at_least=1024, at_most=2**53, size=True)]
 Share = Annotated[float, Rule(above=0, at_most=1)]
 Money = Annotated[float, Rule(at_least=0, at_most=1e9)]
 Period = Annotated[timedelta, Rule(above=0)]

@@ -23,14 +23,17 @@ from curatord.core.setting_rules import (
     Pause,
     Period,
     Share,
+    SizeAtLeast,
     ViewPath,
 )
+from curatord.core.units import ByteSize
 from curatord.core.values import Mode
 
 __all__ = [
     "HOSTS",
     "NO_SETTING",
     "ArchiveCap",
+    "BackupSettings",
     "Config",
     "DaemonSettings",
     "DigestSettings",
@@ -47,6 +50,7 @@ __all__ = [
     "ReportSettings",
     "SourceSettings",
     "UmbrellaSettings",
+    "UndoSettings",
 ]
 
 # Marks a field that is told with the settings but cannot be said by the user.
@@ -256,6 +260,22 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackupSettings:
+    """How many backups are kept, how large they may be together, and whether runs make them."""
+
+    before_run: bool = True  # where nothing changed since the newest one, none is made
+    keep: Many = 10  # Hermes' own curator: 5, each a whole copy
+    max_size: SizeAtLeast = ByteSize(1024**3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoSettings:
+    """How many actions are remembered with what it takes to undo them."""
+
+    keep: Many = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """
     The whole configuration.
@@ -276,5 +296,7 @@ class Config:
     llm: LlmSettings | None = None
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     reports: ReportSettings = field(default_factory=ReportSettings)
+    backups: BackupSettings = field(default_factory=BackupSettings)
+    undo: UndoSettings = field(default_factory=UndoSettings)
     origin: str | None = field(default=None, metadata=NO_SETTING)
     fingerprint: str = field(default="", metadata=NO_SETTING)

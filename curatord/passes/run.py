@@ -22,8 +22,9 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import RunRow
+from curatord.core.files_changed import files_changed
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
@@ -192,6 +193,7 @@ class Curation:
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
             settles nothing, for each that waits at all).
+        notes: What is to be told of the backup before the run's first change; each is given once.
         clock: For durations; `now` of the run is read once.
     """
 
@@ -208,6 +210,7 @@ class Curation:
     cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
+    notes: Callable[[], Sequence[str]]
     clock: Clock
 
     def run(
@@ -373,6 +376,7 @@ class _Work:
     prunes_held: bool = False
     undone: bool = False
     doubts: tuple[str, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
@@ -392,7 +396,11 @@ class _Work:
                 whole=self.order.library is None,
             )
         )
-        undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
+        rows = curation.store.actions(run_id=record.run_id)
+        if rows:  # what it did to files is told from the journal, whatever became of the run
+            entries = [row.entry for row in reversed(rows)]
+            self.record = record = replace(record, files=files_changed(entries, self.roots))
+        undoable = any(row.status == "done" for row in rows)
         curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
 
     def do(self, stop: Callable[[], bool], alive: Callable[[], None]) -> None:
@@ -447,6 +455,7 @@ class _Work:
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self.record = replace(self.record, after=look.counts())
+        self._warn(curation.notes())
         self._finish(selection)
 
     def _scan(self, stop: Callable[[], bool]) -> None:
@@ -486,6 +495,7 @@ class _Work:
     # What was found.
 
     def _saw(self, look: Look) -> None:
+        self.roots = {str(name): library.snapshot.root for name, library in look.libraries.items()}
         costs = self._costs(look)
         warning = index_warning(costs)
         warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
