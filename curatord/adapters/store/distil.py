@@ -72,7 +72,8 @@ class SqliteDistilStore:
         """Return how many sessions of each source (host, path) are due."""
         rows = self._connection.execute(
             "SELECT o.host, o.path, count(DISTINCT d.session) FROM distil_sessions d"
-            " JOIN parts p ON p.session = d.session AND p.side = 0 JOIN files f ON f.id = p.file JOIN sources o ON o.id = f.source"
+            " JOIN parts p ON p.session = d.session AND p.side = 0 JOIN files f ON f.id = p.file"
+            " JOIN sources o ON o.id = f.source"
             " WHERE d.due IS NOT NULL GROUP BY o.id"
         )
         return {(host, path): count for host, path, count in rows}
