@@ -21,8 +21,8 @@ May be used from several threads; at most *workers* requests are open at a time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import datetime
 from typing import Any
 
@@ -53,6 +53,7 @@ __all__ = ["Answer", "Consultation", "Exchange", "breaker_of"]
 
 MAX_REQUESTS = 12  # what one question may send: three tries, and every step down a server can refuse
 GIVE_UP_AFTER = 2
+STOP_EVERY_S = 0.5  # how often a wish to stop is looked for while a model is waited for
 REPAIR_TOKENS = 300  # what a repair adds to a request
 REPAIRABLE = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER, FaultKind.INVALID, FaultKind.TOO_LARGE})
 LONGER = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER})
@@ -147,6 +148,9 @@ class Consultation:
         workers: Requests that may be open at a time.
         book: Told of every exchange as it is over, for the store; called from whichever thread had it.
         bypass_breaker: A person asked for this run, so an endpoint that failed before is tried again at once.
+        stop: Asked twice a second while an answer is waited for, in the thread that makes this; being asked also shows
+            that somebody waits and hangs not. None: nobody can end a wait.
+        halt: Ends the waiting of the models, from any thread; they raise `StoppedError` then.
     """
 
     def __init__(
@@ -161,7 +165,12 @@ class Consultation:
         workers: int = 1,
         book: Callable[[Exchange], None] | None = None,
         bypass_breaker: bool = False,
+        stop: Callable[[], bool] | None = None,
+        halt: Callable[[], None] = lambda: None,
     ) -> None:
+        self._stop = stop
+        self._halt = halt
+        self._owner = threading.get_ident()
         self._primary = primary
         self._fallback = fallback
         self._memory = memory
@@ -191,6 +200,31 @@ class Consultation:
             BudgetExhaustedError: The next request would pass a limit.
             StoppedError: We were asked to stop.
         """
+        if self._stop is None or threading.get_ident() != self._owner:
+            return self._ask(question, check)
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as pool:
+            future = pool.submit(self._ask, question, check)
+            for _ in self.as_done([future]):
+                pass
+            return future.result()
+
+    def as_done(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+        """
+        Yield *futures*, which ask here, as they are done, and pass a wish to stop on to the models that they wait for.
+
+        Only for the thread that made this: it is the one that may be asked whether to stop.
+        """
+        waiting = set(futures)
+        halted = False
+        while waiting:
+            every = None if self._stop is None else STOP_EVERY_S
+            done, waiting = wait(waiting, timeout=every, return_when=FIRST_COMPLETED)
+            if waiting and not halted and self._stop is not None and self._stop():
+                halted = True
+                self._halt()
+            yield from done
+
+    def _ask(self, question: Question, check: Check | None) -> Answer:
         with self._slots:
             request = first_request(question)
             first = self._exchange(question, request, check, repair=False)
@@ -215,12 +249,15 @@ class Consultation:
 
         def one(question: Question) -> Answer | ModelError:
             try:
-                return self.ask(question, check)
+                return self._ask(question, check)
             except ModelError as error:
                 return error
 
         with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
-            return list(pool.map(one, questions))
+            futures = [pool.submit(one, question) for question in questions]
+            for _ in self.as_done(futures):
+                pass
+            return [future.result() for future in futures]
 
     def identity(self) -> Identity:
         """

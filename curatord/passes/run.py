@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import RunRow
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
@@ -53,12 +53,15 @@ from curatord.core.small_facts import KILLED, REBUILT_FROM, RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
 from curatord.core.words import iso, plural, span
 from curatord.errors import BusyError, CuratorError, StateError
+from curatord.passes.distil_record import with_distil
 from curatord.passes.look import Look, Looker
 from curatord.passes.proposals import archive_of, ask, proposals_of
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
 if TYPE_CHECKING:
+    from curatord.passes.consult import Consultation
+    from curatord.passes.distil_order import Distiller, DistilResult
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
 
@@ -115,6 +118,14 @@ class Folders(Protocol):
         ...
 
 
+class Consult(Protocol):
+    """Opens one run's dealings with models, which all its passes share: one budget, one record."""
+
+    def __call__(self, *, by_hand: bool, stop: Callable[[], bool]) -> Consultation | None:
+        """Return them, or None where no model is configured; *stop* is asked while an answer is waited for."""
+        ...
+
+
 class Merger(Protocol):
     """Merges narrow skills into umbrellas; says of itself what it may do (a dry run's cannot change anything)."""
 
@@ -126,10 +137,10 @@ class Merger(Protocol):
         run_id: RunId,
         dry_run: bool,
         llm: bool,
-        by_hand: bool,
+        consultation: Callable[[], Consultation | None],
         stop: Callable[[], bool],
-    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
-        """Return what the pass came to, and the `llm` part of `run.json` where a model was to be asked."""
+    ) -> UmbrellaResult:
+        """Return what the pass came to; *consultation* is asked for where a model is to be asked."""
         ...
 
 
@@ -184,6 +195,8 @@ class Curation:
         looker: Looks at libraries and records.
         gates: Says whether a run may begin.
         applier: Carries actions out.
+        consult: Opens a run's dealings with models.
+        distiller: Does the distil pass.
         merger: Does the umbrella pass.
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
@@ -201,6 +214,8 @@ class Curation:
     looker: Looker
     gates: Gatekeeper
     applier: ActionGate
+    consult: Consult
+    distiller: Distiller
     merger: Merger
     store: CurationStore
     folders: Folders
@@ -369,8 +384,11 @@ class _Work:
     order: RunOrder
     record: RunRecord
     baseline: bool
+    distil: DistilResult | None = None
     umbrella_state: str = "skipped"
     prunes_held: bool = False
+    prompts: dict[str, str] = field(default_factory=dict)
+    _consulted: list[Consultation | None] = field(default_factory=list)
     undone: bool = False
     doubts: tuple[str, ...] = ()
 
@@ -409,7 +427,13 @@ class _Work:
             self.undone = True
             self.record = replace(self.record, outcome=Outcome.INTERRUPTED)
             return
-        self._pass("distil", "skipped", self._why_no_distil())
+        if self._distil(look, stop):
+            # What it changed is judged as it stands now.
+            look = curation.looker.look(now, remember=True, doubts=self.doubts)
+        if stop():
+            self.undone = True
+            self.record = replace(self.record, after=look.counts(), outcome=Outcome.INTERRUPTED)
+            return
         selection = self._decide(look)
         plan = Plan(actions=tuple(_action_of(verdict) for verdict in selection.apply))
         proposals = proposals_of(
@@ -418,12 +442,14 @@ class _Work:
             run_id=self.record.run_id,
             archives={name: library.snapshot.archive for name, library in look.libraries.items()},
         )
+        distilled = self.distil.actions if self.distil is not None else []
         curation.folders.write_plan(
             self.record.run_id,
             {
-                "actions": [_told(action) for action in plan.actions],
+                "actions": [_told(action) for action in (*distilled, *plan.actions)],
                 "proposed": [
-                    {"id": p.id, "kind": p.kind, "actions": [_told(action) for action in p.actions]} for p in proposals
+                    {"id": p.id, "kind": p.kind, "actions": [_told(action) for action in p.actions]}
+                    for p in (*(self.distil.proposals if self.distil is not None else ()), *proposals)
                 ],
             },
         )
@@ -435,7 +461,11 @@ class _Work:
                 self._would(selection, rows)
         else:
             asked = ask(curation.store, proposals, now=now, libraries=self._judged(look))
-            self.record = replace(self.record, pending=asked.pending, skipped=(*self.record.skipped, *asked.skipped))
+            self.record = replace(
+                self.record,
+                pending=(*self.record.pending, *asked.pending),
+                skipped=(*self.record.skipped, *asked.skipped),
+            )
             self._apply(selection.apply, plan.actions, stop)
             if plan.actions:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
@@ -504,10 +534,46 @@ class _Work:
     def _costs(self, look: Look) -> list[LibraryCost]:
         return [self.curation.cost_of(library.snapshot) for _, library in sorted(look.libraries.items())]
 
-    def _why_no_distil(self) -> str:
-        if not self.curation.config.distill.enabled:
-            return "switched off in the configuration"
-        return "--no-llm was given" if not self.order.llm else "not configured"
+    def _consultation(self, stop: Callable[[], bool]) -> Consultation | None:
+        """Return this run's dealings with models, opened by the first pass that wants them."""
+        if not self._consulted:
+            by_hand = self.order.trigger is Trigger.MANUAL
+            self._consulted.append(self.curation.consult(by_hand=by_hand, stop=stop))
+        return self._consulted[0]
+
+    def _tell_llm(self) -> None:
+        """Put what was asked so far into the record."""
+        consultation = self._consulted[0] if self._consulted else None
+        if consultation is not None:
+            self.record = replace(self.record, llm={**consultation.record(), "prompts": dict(self.prompts)})
+
+    def _distil(self, look: Look, stop: Callable[[], bool]) -> bool:
+        """Look at sessions that are due, and return whether anything of a library was changed."""
+        from curatord.passes.distil_order import DistilOrder
+
+        if self.baseline and not self.order.dry_run:
+            self._pass("distil", "skipped", "this run only records")
+            return False
+        result = self.curation.distiller(
+            DistilOrder(
+                dry_run=self.order.dry_run,
+                llm=self.order.llm,
+                library=self.order.library,
+                by_hand=self.order.trigger is Trigger.MANUAL,
+            ),
+            look=look,
+            now=self.record.started_at,
+            run_id=lambda: self.record.run_id,
+            consultation=lambda: self._consultation(stop),
+            stop=stop,
+        )
+        self.prompts |= result.prompts
+        self.record = with_distil(self.record, result)
+        self.distil = result
+        self._pass("distil", "done" if result.state in ("done", "budget", "stopped") else result.state, result.reason)
+        self._tell_llm()
+        self.keep()
+        return result.changed
 
     def _pass(self, name: str, state: str, reason: str = "") -> None:
         self.record = replace(self.record, passes=(*self.record.passes, PassRow(name=name, state=state, reason=reason)))
@@ -534,13 +600,13 @@ class _Work:
                     prune_room=max(0, cap_of(policy.max_archive, managed) - gone),
                 )
             )
-        result, llm = curation.merger(
+        result = curation.merger(
             cases,
             now=self.record.started_at,
             run_id=self.record.run_id,
             dry_run=self.order.dry_run,
             llm=self.order.llm,
-            by_hand=self.order.trigger is Trigger.MANUAL,
+            consultation=lambda: self._consultation(stop),
             stop=stop,
         )
         state = "done" if result.state in ("done", "budget", "stopped") else result.state
@@ -556,15 +622,22 @@ class _Work:
             failed=(*record.failed, *result.failed),
             references=(*record.references, *result.references),
             warnings=tuple(dict.fromkeys((*record.warnings, *result.warnings))),
-            llm=None if llm is None else {**llm, "prompts": result.prompts},
             merges=tuple(result.libraries),
             left=tuple(result.left),
         )
+        self.prompts |= result.prompts
+        self._tell_llm()
         self.umbrella_state, self.prunes_held = result.state, result.held
         self.undone = self.undone or result.state == "stopped"
         if result.actions:
             curation.folders.write_plan(
-                record.run_id, {"actions": [_told(action) for action in (*plan.actions, *result.actions)]}
+                record.run_id,
+                {
+                    "actions": [
+                        _told(action)
+                        for action in (*(self.distil.actions if self.distil else ()), *plan.actions, *result.actions)
+                    ]
+                },
             )
         return any(isinstance(outcome, Applied) for outcome in result.outcomes)
 
@@ -609,7 +682,7 @@ class _Work:
 
     def _would(self, selection: Selection, pending: tuple[PendingRow, ...]) -> None:
         rows = tuple(_row(verdict) for verdict in selection.apply)
-        self.record = replace(self.record, transitions=rows, pending=pending)
+        self.record = replace(self.record, transitions=rows, pending=(*self.record.pending, *pending))
         self._tally()
 
     def _only_recorded(self, selection: Selection) -> None:
@@ -645,8 +718,8 @@ class _Work:
             self.record,
             transitions=tuple(transitions),
             skipped=(*self.record.skipped, *skipped),
-            failed=tuple(failed),
-            references=tuple(references),
+            failed=(*self.record.failed, *failed),
+            references=(*self.record.references, *references),
         )
         self._tally()
 
@@ -688,15 +761,16 @@ class _Work:
         # What somebody has said no to is told again in each run, and is no fault of it.
         skipped = [row for row in record.skipped if not row.declined]
         nothing = not any((*done, record.pending, skipped, record.failed))
+        states = (self.umbrella_state, "" if self.distil is None else self.distil.state)
         if self.undone and not self.order.dry_run:
             outcome = Outcome.INTERRUPTED
         elif self.curation.unsettled(dry_run=self.order.dry_run):
             outcome = Outcome.HELD  # an action that a kill left half-way waits for a person
         elif (selection.held and not self.baseline) or self.prunes_held:
             outcome = Outcome.HELD
-        elif self.umbrella_state == "budget":
+        elif "budget" in states:
             outcome = Outcome.BUDGET
-        elif self.umbrella_state == "failed" and not any(done):
+        elif "failed" in states and not any(done):
             # Nothing came of the run but an endpoint's error: that must not look like nothing to do (bugs B014).
             outcome = Outcome.FAILED
             self.record = replace(record, error=next((p.reason for p in record.passes if p.state == "failed"), None))
