@@ -40,6 +40,7 @@ MAX_CONTENT = 1024 * 1024  # of a message's content or calls; of a longer one bo
 EDGE = 64 * 1024
 MAX_DOCUMENT = 128 * 1024 * 1024
 KEPT_SESSIONS = 4096
+MAX_ID = (1 << 63) - 1
 TRIES = 3
 NO_SESSION_FILES = ("request_dump_", "sessions.json")
 
@@ -387,6 +388,19 @@ class _History:
     def forget_sessions(self) -> None:
         """Ask anew what may have changed since the last slice."""
         self._sessions.clear()
+
+    def of_session(self, session_id: str, after: int, until: int | None, most: int) -> list[Row]:
+        """Return the session's next rows behind *after*, in order, at most *most* and not beyond *until*."""
+        query = (
+            f"{self._rows} WHERE session_id = ? AND {self._key} > ? AND {self._key} <= ? ORDER BY {self._key} LIMIT ?"
+        )
+        last = after
+        rows = []
+        for raw in self._connection.execute(query, (session_id, after, MAX_ID if until is None else until, most)):
+            row = _row_behind(last, raw)
+            last = row.id
+            rows.append(row)
+        return rows
 
     def earlier(self, session_id: str, before_id: int) -> Iterator[Row]:
         """Yield the session's rows with a smaller id, in order."""

@@ -8,9 +8,11 @@ without touching its access time: not a byte, mode or time of a transcript chang
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.transcript.lines import LineReader
@@ -64,6 +66,12 @@ class JsonLinesSource:
         self._suffixes = suffixes
         self._skip_folders = skip_folders
         self._problems: list[str] = []
+
+    def parsed_by(self, parser: ParserFactory) -> Self:
+        """Return this source with another parser: the same files, read for another end."""
+        other = copy.copy(self)
+        other._parser = parser
+        return other
 
     @property
     def problems(self) -> list[str]:

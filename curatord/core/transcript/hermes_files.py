@@ -27,6 +27,7 @@ class Document:
     started_at: str | None = None
     updated_at: str | None = None
     bad: list[tuple[int, str, bytes]] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)  # of a file of lines: where each message's line ends
 
 
 def read_document(data: bytes, session_id: str) -> Document:
@@ -66,6 +67,7 @@ def read_lines(data: bytes, session_id: str) -> Document:
     if last is not None:
         lines.append(last)
     messages: list[Any] = []
+    ends: list[int] = []
     bad = [(line.offset, "too long", line.head) for line in splitter.oversize]
     for line, offset in lines:
         for value in objects(line):
@@ -73,10 +75,15 @@ def read_lines(data: bytes, session_id: str) -> Document:
                 bad.append((offset, value.reason, line))
             else:
                 messages.append(value)
+                ends.append(offset + len(line))
     meta: dict[str, Any] = next((m for m in messages if m.get("role") == "session_meta"), {})
     started = _text(meta.get("timestamp"))
     return Document(
-        facts=_facts(meta, session_id, None, started), rows=_rows(messages, session_id), started_at=started, bad=bad
+        facts=_facts(meta, session_id, None, started),
+        rows=_rows(messages, session_id),
+        started_at=started,
+        bad=bad,
+        ends=ends,
     )
 
 

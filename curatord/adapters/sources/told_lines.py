@@ -1,0 +1,70 @@
+"""
+What was said in files: the ingest's own tailer, with a teller in the parser's place.
+
+A file is read from its beginning to the watermark that ingest has reached. What stands before the last look is read
+too, since it says what the rest means (whose file it is, which message goes on, which call failed), but not told. So
+half lines, lines too long to hold, compressed files and whole documents are what they are to ingest; what is ready is
+handed on after each stretch of some 32 MiB, which with the teller's own bounds is all that is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Protocol, cast
+
+from curatord.adapters.sources.json_lines import JsonLinesSource
+from curatord.core.conversation.telling import Telling
+from curatord.core.distil.said import Said
+from curatord.ports.conversation import Since
+from curatord.ports.source import Item, LineParser, Slice, Start
+
+__all__ = ["LineConversations", "TellerFactory"]
+
+
+class TellerFactory(Protocol):
+    """Makes the teller of one file."""
+
+    def __call__(self, path: str, start: Start, telling: Telling) -> LineParser:
+        """Return a teller for *path*, the file's path below the source's."""
+        ...
+
+
+class LineConversations:
+    """
+    The `Conversations` of a source of files.
+
+    Args:
+        source: Which reads the files.
+        teller: Makes the teller of one.
+    """
+
+    def __init__(self, source: JsonLinesSource, teller: TellerFactory) -> None:
+        self._source = source
+        self._teller = teller
+
+    def said(
+        self, path: str, session_id: str, since: Since, *, until: int | None, stop: Callable[[], bool]
+    ) -> Iterator[Said]:
+        """Yield what was said in the file at *path*; see `Conversations`."""
+        item = self._source.item_at(path)
+        if item is None:
+            return  # no transcript of this source, or one that a newer file replaces
+        telling = self._telling(item, session_id, since, until)
+        start = _whole(item, until)
+        source = self._source.parsed_by(lambda below, start: self._teller(below, start, telling))
+        with closing(cast("Generator[Slice]", source.read(item, start, stop))) as slices:
+            for slice_ in slices:
+                yield from telling.take()
+                if telling.silent or (until is not None and slice_.offset >= until and not slice_.last):
+                    break
+        telling.finish()
+        yield from telling.take()
+
+    def _telling(self, item: Item, session_id: str, since: Since, until: int | None) -> Telling:
+        return Telling(session_id, offset=since.offset, until=until)
+
+
+def _whole(item: Item, until: int | None) -> Start:
+    # With a watermark, what has no newline below it was taken by ingest; without one it waits.
+    return Start(settled=until is not None, mtime_ms=item.mtime_ns // 1_000_000)
