@@ -110,5 +110,3 @@ class Distiller(Protocol):
             consultation: Asked for where a model is to be asked.
         """
         ...
-
-

@@ -78,7 +78,7 @@ class SessionToDistil:
 
     *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns* and
     *tool_calls* are over its whole life, *files* its own (no sub-agents'), oldest first. *since_ms* stands for its
-    oldest record after the last look. *answer* is a reply that was decided on and not settled.
+    oldest record after the last look. *first_seen_ms*: when its place was first read. *answer* is a reply that was decided on and not settled.
     """
 
     row: int
@@ -95,6 +95,7 @@ class SessionToDistil:
     tool_calls: int
     touches: int
     since_ms: int | None
+    first_seen_ms: int
     look: LastLook
     answer: bytes | None = None
     verdict: str | None = None
@@ -193,6 +194,10 @@ class DistilStore(Protocol):
 
     def ask_all_again(self) -> None:
         """Let every session be judged anew: what an answer hangs on has changed."""
+        ...
+
+    def unlooked(self, *, after: int = 0, limit: int = 500) -> list[SessionToDistil]:
+        """Return sessions that were never looked at, beyond the row *after*."""
         ...
 
     def due(self) -> list[int]:

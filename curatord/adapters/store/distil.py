@@ -30,7 +30,7 @@ _THESE = (
     "SELECT d.session, s.host, s.session_id, s.kind, s.parent, s.cwds, d.touches, d.since, d.state, d.reason, d.at,"
     " d.looked_at, d.through, d.user_turns, d.tool_calls, d.offsets, d.failures, d.retry_at, d.aside, d.answer,"
     " d.verdict, d.why, p.side, p.user_turns, p.tool_calls, p.first_at, p.last_at, p.records, f.id, f.source, f.path,"
-    " f.offset, f.head, f.gone_at, f.grown_at, o.host, o.path"
+    " f.offset, f.head, f.gone_at, f.grown_at, o.host, o.path, o.first_seen_at"
     " FROM distil_sessions d JOIN sessions s ON s.id = d.session JOIN parts p ON p.session = d.session"
     " JOIN files f ON f.id = p.file JOIN sources o ON o.id = f.source"
     " WHERE d.session IN (SELECT value FROM json_each(?)) ORDER BY d.session, p.side, p.last_at, f.id"
@@ -60,6 +60,14 @@ class SqliteDistilStore:
             "SELECT look_at FROM distil_sessions WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"
         ).fetchone()
         return None if found is None else int(found[0])
+
+    def unlooked(self, *, after: int = 0, limit: int = 500) -> list[SessionToDistil]:
+        """See `DistilStore.unlooked`."""
+        rows = self._connection.execute(
+            "SELECT session FROM distil_sessions WHERE session > ? AND looked_at IS NULL ORDER BY session LIMIT ?",
+            (after, limit),
+        )
+        return self._sessions([row for (row,) in rows])
 
     def due(self) -> list[int]:
         """See `DistilStore.due`."""
@@ -373,6 +381,7 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         alive_ms=max((at for part in parts for at in (part[26], part[34]) if at is not None), default=None),
         user_turns=sum(part[23] for part in parts),
         tool_calls=sum(sum(json.loads(part[24]).values()) for part in parts),
+        first_seen_ms=min(part[37] for part in parts),
     )
 
 
