@@ -33,7 +33,16 @@ def _by(module: str, name: str) -> Opened:
 TELLERS: dict[HostName, Opened] = {
     "claude-code": _by("told_hosts", "claude_code"),
     "codex": _by("told_hosts", "codex"),
+    "pi": _by("told_hosts", "pi"),
+    "dsh": _by("told_hosts", "dsh"),
+    "openclaw": _by("told_hosts", "openclaw"),
+    "opencode": _by("told_hosts", "opencode"),
+    "gemini-cli": _by("told_hosts", "gemini_cli"),
+    "qwen-code": _by("told_hosts", "qwen_code"),
+    "copilot-cli": _by("told_hosts", "copilot_cli"),
+    "cursor": _by("told_hosts", "cursor"),
     "hermes": _by("told_hosts", "hermes"),
+    "jsonl": _by("told_hosts", "jsonl"),
 }
 
 

@@ -19,6 +19,7 @@ import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading, signature
@@ -265,7 +266,7 @@ class HermesSource:
             now_ms=start.now_ms,
             copies=False,
         )
-        if self._database_has(document.facts.id):
+        if self.database_has(document.facts.id):
             found = parser.findings()
             found.notes.append(f"{name}: its session is in the database, which wins")
         else:
@@ -287,7 +288,7 @@ class HermesSource:
             last=True,
         )
 
-    def _database_has(self, session_id: str) -> bool:
+    def database_has(self, session_id: str) -> bool:
         """Return whether the database holds the session as well."""
         try:
             if not os.path.getsize(self._database):
@@ -390,16 +391,21 @@ class _History:
         self._sessions.clear()
 
     def of_session(self, session_id: str, after: int, until: int | None, most: int) -> list[Row]:
-        """Return the session's next rows behind *after*, in order, at most *most* and not beyond *until*."""
-        query = (
-            f"{self._rows} WHERE session_id = ? AND {self._key} > ? AND {self._key} <= ? ORDER BY {self._key} LIMIT ?"
-        )
+        """Return the session's next rows behind *after*, in order, some *most* bytes of them, not beyond *until*."""
+        key = self._key
+        query = f"{self._rows} WHERE session_id = ? AND {key} > ? AND {key} <= ? ORDER BY {key} LIMIT ?"
+        cursor = self._connection.execute(query, (session_id, after, MAX_ID if until is None else until, CHUNK_ROWS))
         last = after
-        rows = []
-        for raw in self._connection.execute(query, (session_id, after, MAX_ID if until is None else until, most)):
-            row = _row_behind(last, raw)
-            last = row.id
-            rows.append(row)
+        rows: list[Row] = []
+        size = 0
+        with closing(cursor):
+            for raw in cursor:
+                row = _row_behind(last, raw)
+                last = row.id
+                rows.append(row)
+                size += len(row.content or b"") + len(row.tool_calls or b"") + 64
+                if size >= most:
+                    break
         return rows
 
     def earlier(self, session_id: str, before_id: int) -> Iterator[Row]:

@@ -28,7 +28,7 @@ from curatord.ports.conversation import Since
 
 __all__ = ["HermesConversations"]
 
-CHUNK_ROWS = 200
+CHUNK_BYTES = 1024 * 1024  # of rows held at a time
 
 
 class HermesConversations:
@@ -77,7 +77,7 @@ class HermesConversations:
                             teller.reads(history)
                         while not stop():
                             with reading.transaction():
-                                rows = history.of_session(telling.session_id, last, until, CHUNK_ROWS)
+                                rows = history.of_session(telling.session_id, last, until, CHUNK_BYTES)
                                 reading.check()
                                 teller.feed(rows)
                             if not rows or telling.silent:
@@ -105,7 +105,7 @@ class HermesConversations:
         stem = name.removesuffix(".jsonl").removesuffix(".json").removeprefix("session_")
         lines = name.endswith(".jsonl")
         document = read_lines(data, stem) if lines else read_document(data, stem)
-        if document.facts.id != session_id or self._source._database_has(session_id):
+        if document.facts.id != session_id or self._source.database_has(session_id):
             return  # the database wins
         shrunken = len(data) < since.offset
         telling = Telling(

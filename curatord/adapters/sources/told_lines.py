@@ -13,13 +13,14 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Protocol, cast
 
+from curatord.adapters.sources.compressed import PACKED
 from curatord.adapters.sources.json_lines import JsonLinesSource
 from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
 from curatord.ports.conversation import Since
 from curatord.ports.source import Item, LineParser, Slice, Start
 
-__all__ = ["LineConversations", "TellerFactory"]
+__all__ = ["LineConversations", "TellerFactory", "whole"]
 
 
 class TellerFactory(Protocol):
@@ -51,7 +52,7 @@ class LineConversations:
         if item is None:
             return  # no transcript of this source, or one that a newer file replaces
         telling = self._telling(item, session_id, since, until)
-        start = _whole(item, until)
+        start = whole(item, until)
         source = self._source.parsed_by(lambda below, start: self._teller(below, start, telling))
         with closing(cast("Generator[Slice]", source.read(item, start, stop))) as slices:
             for slice_ in slices:
@@ -62,9 +63,14 @@ class LineConversations:
         yield from telling.take()
 
     def _telling(self, item: Item, session_id: str, since: Since, until: int | None) -> Telling:
-        return Telling(session_id, offset=since.offset, until=until)
+        if not self._source.is_document(item.path):
+            return Telling(session_id, offset=since.offset, until=until)
+        # Its watermark is its size: of one that was written anew and shorter, places say nothing any more.
+        offset = 0 if item.size < since.offset and not item.path.endswith(PACKED) else since.offset
+        return Telling(session_id, offset=offset, at_ms=since.at_ms, until=until, by_time=True)
 
 
-def _whole(item: Item, until: int | None) -> Start:
+def whole(item: Item, until: int | None) -> Start:
+    """Return how an item is read from its beginning."""
     # With a watermark, what has no newline below it was taken by ingest; without one it waits.
     return Start(settled=until is not None, mtime_ms=item.mtime_ns // 1_000_000)

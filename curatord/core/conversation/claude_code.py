@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from curatord.core.conversation.record_teller import Line, ms_of
-from curatord.core.conversation.telling import Telling, joined, members, tool_use
+from curatord.core.conversation.telling import Telling, joined, members, shortened, tool_use
 from curatord.core.transcript.claude_code import (
     IN_FRONT,
     KEEP_QUEUE,
@@ -38,7 +38,6 @@ from curatord.core.transcript.salvage import text_of_raw
 __all__ = ["ClaudeCodeTeller"]
 
 _NAME = re.compile(r"<command-name>\s*/?([^<]{1,200}?)\s*</command-name>")
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
 
 class ClaudeCodeTeller(ClaudeCodeParser):
@@ -59,6 +58,8 @@ class ClaudeCodeTeller(ClaudeCodeParser):
         self._typed_in: str | None = None  # the record that does
         self._command = ""  # of the slash record that waits
         self._texts: dict[bytes, str] = {}  # of queued prompts, by what the queue knows them by
+        if self._side:
+            telling.silence()
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
         """Take whole lines with the offset at which each begins, one by one."""
@@ -150,7 +151,7 @@ class ClaudeCodeTeller(ClaudeCodeParser):
     def _queue_operation(self, record: Record, tally: SessionTally) -> None:
         if record.operation == "enqueue":
             text = text_of_raw(record.content).lstrip()
-            self._texts[content_key(text.encode("utf-8", "replace"))] = text
+            self._texts[content_key(text.encode("utf-8", "replace"))] = shortened(text)
             if len(self._texts) > KEEP_QUEUE:
                 del self._texts[next(iter(self._texts))]
         elif self._queue:
@@ -174,8 +175,8 @@ def _typed_command(content: str | list[Block] | None) -> str:
     if not text.startswith(SLASH):
         return ""
     name = _NAME.search(text)
-    arguments = _ARGUMENTS.search(text)
-    return f"/{name[1] if name else ''} {arguments[1] if arguments else ''}".strip()
+    arguments = text.partition("<command-args>")[2].partition("</command-args>")[0]
+    return f"/{name[1] if name else ''} {arguments}".strip()
 
 
 def _without_behind(text: str) -> str:

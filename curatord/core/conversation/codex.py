@@ -34,7 +34,6 @@ class CodexTeller(RecordTeller, CodexParser):
 
     def __init__(self, path: str, **how: Any) -> None:
         self._forked_ms: int | None = None  # when the thread began, while its lines are its origin's
-        self._turns_seen = False  # a turn of known age was there
         super().__init__(path, **how)
 
     def note(self, record: Record) -> None:
@@ -44,12 +43,12 @@ class CodexTeller(RecordTeller, CodexParser):
         item = record.payload
         if item is None:
             return
+        begins = record.type == "turn_context" or (record.type == "event_msg" and item.type in BEGINS_TURN)
         if not owned and self.saved.owned and item.forked_from_id:
             self._forked_ms = _made_ms(item.id)
-        elif self._forked_ms is not None:
-            turn = record.type == "turn_context" or (record.type == "event_msg" and item.type in BEGINS_TURN)
-            made = _made_ms(item.turn_id) if turn else None
-            if made is not None and made >= self._forked_ms:
+        elif self._forked_ms is not None and begins:
+            made = _made_ms(item.turn_id)
+            if made is None or made >= self._forked_ms:
                 self._forked_ms = None
 
     def tells(self, tally: SessionTally) -> bool:

@@ -91,6 +91,8 @@ class RecordTeller(RecordParser[Any, Any]):
         self._line = Line()
         self._record: Any = None
         super().__init__(path, **how)
+        if self._side:
+            telling.silence()
 
     # -- what a host says
 

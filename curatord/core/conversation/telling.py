@@ -17,7 +17,7 @@ Everything is bounded: a text to `MAX_SAID`, the calls of a message and the call
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from curatord.core.distil.said import MAX_SAID, Role, Said, ToolUse
@@ -66,6 +66,7 @@ class Telling:
         at_ms: Time up to which all is known already, where *by_time*.
         until: Watermark beyond which nothing is told.
         by_time: The item is written anew as a whole: a record with a time is told by that, others by their place.
+        both: The item may be written anew in parts: what is known by its place or by its time is not told.
     """
 
     def __init__(
@@ -76,12 +77,14 @@ class Telling:
         at_ms: int | None = None,
         until: int | None = None,
         by_time: bool = False,
+        both: bool = False,
     ) -> None:
         self.session_id = session_id
         self._offset = offset
         self._at_ms = at_ms
         self._until = until
         self._by_time = by_time
+        self._both = both
         self._begin = self._end = 0
         self._silent = False
         self._open: _Open | None = None
@@ -90,12 +93,18 @@ class Telling:
         self._early_at: tuple[int, str, int | None, int] | None = None
         self._calls: dict[str, ToolUse] = {}
         self._ready: list[tuple[int, Said]] = []  # with the offset at which each begins
+        self._before_finish: Callable[[], None] = lambda: None
 
     # -- where we are
 
     def at(self, begin: int, end: int) -> None:
         """Take what comes from the record between these offsets."""
         self._begin, self._end = begin, end
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the record at hand begins and ends."""
+        return self._begin, self._end
 
     @property
     def here(self) -> str:
@@ -110,17 +119,27 @@ class Telling:
     def silence(self) -> None:
         """Tell nothing of this session, not even what is ready."""
         self._silent = True
+        self.forget()
+
+    def forget(self) -> None:
+        """Take back what was told and is not handed on yet: it is another session's."""
         self._ready.clear()
         self._open = None
         self._errors.clear()
         self._early.clear()
 
+    @property
+    def beyond(self) -> bool:
+        """Whether the record at hand is one that ingest has not counted yet."""
+        return self._until is not None and self._end > self._until
+
     def _wanted(self, at_ms: int | None) -> bool:
-        if self._silent or (self._until is not None and self._begin >= self._until):
+        if self._silent or self.beyond:
             return False
+        known = self._at_ms is not None and at_ms is not None and at_ms <= self._at_ms
         if self._by_time and at_ms is not None and self._at_ms is not None:
-            return at_ms > self._at_ms
-        return self._end > self._offset
+            return not known
+        return self._end > self._offset and not (self._both and known)
 
     # -- what was said
 
@@ -195,8 +214,13 @@ class Telling:
 
     # -- what is ready
 
+    def before_finish(self, hand_over: Callable[[], None]) -> None:
+        """Have *hand_over* called when nothing more comes: for a teller that holds messages back."""
+        self._before_finish = hand_over
+
     def finish(self) -> None:
         """Take what is open as whole: nothing more comes."""
+        self._before_finish()
         self._close()
 
     def take(self) -> list[Said]:
