@@ -15,7 +15,7 @@ MAX_BYTES = 64 * 1024
 
 class PromptFiles:
     """
-    Reads `<name>.md`, each time anew, so that an edit counts from the next run on.
+    Reads `<name>.md` and the lists beside them, each time anew, so that an edit counts from the next run on.
 
     *folder* is the configuration's `prompts`, or None.
     """
@@ -23,10 +23,10 @@ class PromptFiles:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = None if folder is None else Path(folder)
 
-    def read(self, name: str) -> Prompt:
+    def read(self, name: str, suffix: str = ".md") -> Prompt:
         """See `Prompts.read`."""
         if self._folder is not None:
-            path = self._folder / f"{name}.md"
+            path = self._folder / f"{name}{suffix}"
             if path.exists():
                 return Prompt(name=name, text=_own(path), own=True)
             if not self._folder.is_dir():
@@ -35,7 +35,7 @@ class PromptFiles:
                     key="prompts",
                     hint="create it, or take `prompts` out of the configuration",
                 )
-        text = files("curatord.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+        text = files("curatord.prompts").joinpath(f"{name}{suffix}").read_text(encoding="utf-8")
         return Prompt(name=name, text=text)
 
 

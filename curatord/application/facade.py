@@ -44,6 +44,12 @@ class Application:
 
         return session_rows(self._parts, host=host, since=since)
 
+    def distil_log(self, *, host: str | None, since: datetime | None) -> Any:
+        """Return what came of sessions that were distilled, oldest first."""
+        from curatord.application.distilling import distil_rows
+
+        return distil_rows(self._parts, host=host, since=since)
+
     def events(self, *, skill: str | None, host: str | None, since: datetime | None) -> Any:
         """Return the contract's list of `events`, oldest first."""
         from curatord.application.looking import event_rows
@@ -76,15 +82,33 @@ class Application:
 
     # -- work
 
-    def scan(self) -> Any:
-        """Ingest up to now, look at the libraries, and return the contract's `scan`."""
+    def scan(self, *, backfill: bool = False) -> Any:
+        """
+        Ingest up to now, look at the libraries, and return the contract's `scan`; *backfill*: then distil the backlog.
+        """
+        from curatord.application.distilling import backfill as distil_backlog
+        from curatord.application.distilling import judge
         from curatord.application.working import recover
 
         parts = self._parts
         recover(parts)
         report = parts.scan(parts.surroundings.stop, parts.byte_progress())
         parts.look(remember=True)
-        return report.as_json()
+        judge(parts)
+        value = report.as_json()
+        return {**value, "distil": distil_backlog(parts)} if backfill else value
+
+    def refine(self, session: str, *, focus: str | None) -> Any:
+        """Distil one session now and return what came of it."""
+        from curatord.application.distilling import refine
+
+        return refine(self._parts, session, focus=focus)
+
+    def retry_distil(self, sessions: Sequence[str] | None) -> Any:
+        """Take sessions that were put aside (None: all) back to be distilled, and return changes."""
+        from curatord.application.distilling import retry_distil
+
+        return retry_distil(self._parts, sessions)
 
     def run(self, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> Any:
         """Do one whole curation and return the value of run.json."""

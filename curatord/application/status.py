@@ -144,6 +144,8 @@ def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
     seen = datetime.fromisoformat(by_daemon) if by_daemon else None
     states = parts.overview.sources()
     now = parts.clock.now()
+    distils = parts.config.llm is not None and parts.config.distill.enabled
+    waiting = parts.distil_store.due_by_source() if distils else {}
     rows = []
     for placed in parts.placed_sources:
         state = states.get(placed.key)
@@ -156,7 +158,7 @@ def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
                 "path": placed.path,
                 "lag_s": None if scanned is None else max(round((now - scanned).total_seconds(), 1), 0.0),
                 "sessions": state.sessions if state is not None else 0,
-                "due": 0,
+                "due": waiting.get(placed.key, 0),
                 "problems": list(state.problems) if state is not None else ["it was never scanned"],
                 "newest_record_at": iso(state.newest_record_at) if state is not None else None,
             }

@@ -141,14 +141,19 @@ class Service:
                 )
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
-        """Ask the gates, do a run where they are open, and return its summary."""
+        """Ask the gates, do a run where they are open, else distil what is due; return its summary."""
+        from curatord.application.distilling import batch
+
         order = RunOrder(trigger=Trigger.SCHEDULE, respect_gates=True)
         try:
             with self._parts.own_errors():
                 record = self._parts.curation.run(order, stop=stop, alive=alive)
         except BusyError:
             return None  # somebody runs one by hand; the next tick asks again
-        return summary_of(record) if record.run_id else None
+        if record.run_id:
+            return summary_of(record)
+        with self._parts.own_errors():
+            return batch(self._parts, stop=stop, alive=alive)
 
     def reload(self) -> None:
         """Read the configuration again and take it over as a whole."""

@@ -1,11 +1,11 @@
-"""Commands that work: scan, run, daemon."""
+"""Commands that work: scan, run, refine, daemon."""
 
 from __future__ import annotations
 
 from curatord.cli import exits
 from curatord.cli.context import Context
 
-__all__ = ["daemon", "run", "scan"]
+__all__ = ["daemon", "refine", "run", "scan"]
 
 
 def scan(context: Context) -> int:
@@ -15,7 +15,7 @@ def scan(context: Context) -> int:
     loaded = context.loaded()
     _notices(context, loaded.notices)
     with context.stopping.listening(), context.app(loaded=loaded, bar="scanning") as app:
-        value = app.scan()
+        value = app.scan(backfill=context.arguments.backfill)
     context.answer(value, show_scan)
     return _stopped(context) or exits.of_scan(value)
 
@@ -33,6 +33,27 @@ def run(context: Context) -> int:
         )
     context.answer(value, show_run)
     return _stopped(context) or exits.of_run(value)
+
+
+def refine(context: Context) -> int:
+    """Distil one session now, or take some back that were put aside."""
+    from curatord.cli.views.work import show_changes, show_refined
+    from curatord.errors import UsageError
+
+    said = context.arguments
+    if said.session is None and not said.retry:
+        raise UsageError("which session?", hint="curatord sessions lists them; --retry alone takes back what was aside")
+    if said.retry and said.focus is not None:
+        raise UsageError("--retry only takes sessions back, so it has no --focus")
+    loaded = context.loaded()
+    _notices(context, loaded.notices)
+    with context.stopping.listening(), context.app(loaded=loaded, bar="distilling") as app:
+        if said.retry:
+            value = app.retry_distil(None if said.session is None else [said.session])
+        else:
+            value = app.refine(said.session, focus=said.focus)
+    context.answer(value, show_changes if said.retry else show_refined)
+    return _stopped(context) or (exits.of_changes(value) if said.retry else exits.of_refined(value))
 
 
 def daemon(context: Context) -> int:

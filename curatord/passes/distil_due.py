@@ -21,7 +21,7 @@ from curatord.core.cheap import dataclass, fields
 from curatord.core.distil.due import Due, NotDue, SessionFacts, due, excluded_by
 from curatord.core.settings import DistilSettings, GateSettings
 from curatord.core.transcript.events import MAX_CWDS
-from curatord.ports.distil_store import DistilStore, FilePart, Judged, SessionToDistil
+from curatord.ports.distil_store import DistilStore, Judged, SessionToDistil
 
 __all__ = ["DISTIL_SINCE", "JUDGED_BY", "Judge", "SourceRule"]
 
@@ -32,9 +32,14 @@ AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRule:
-    """What the configuration says of a place: why its sessions are *off*, or None; *exclude* are its globs."""
+    """
+    What the configuration says of a place: why its sessions are *off*, or None; *exclude* are its globs.
+
+    *auto*: it is off by `distil: auto`, which a person's order for one session passes over.
+    """
 
     off: str | None = None
+    auto: bool = False
     exclude: tuple[str, ...] = ()
 
 
@@ -113,8 +118,12 @@ class Judge:
         )
         return due(facts, self.settings, self.gates, now, backfill=backfill)
 
-    def never(self, session: SessionToDistil) -> str | None:
-        """Return why nothing of *session* may be sent anywhere, or None; a person's order does not change it."""
+    def never(self, session: SessionToDistil, *, by_name: bool = False) -> str | None:
+        """
+        Return why nothing of *session* may be sent anywhere, or None.
+
+        *by_name*: a person named this very session, which says more than `distil: auto` and no more than the rest.
+        """
         reasons = []
         for file in session.files:
             rule = self.rules.get((file.host, file.source))
@@ -124,15 +133,10 @@ class Judge:
             # One file of an excluded place keeps the whole session in.
             if (why := self._excluded(session, rule)) is not None:
                 return why
-            if rule.off is None:
+            if rule.off is None or (by_name and rule.auto):
                 return None if self._none_excludes(session) else "another place of it excludes it"
             reasons.append(rule.off)
         return reasons[0] if reasons else "no file of its own is known"
-
-    def off(self, file: FilePart) -> str | None:
-        """Return why sessions of *file*'s place are not distilled by themselves, or None."""
-        rule = self.rules.get((file.host, file.source))
-        return "its place is not configured" if rule is None else rule.off
 
     def backlog(self, now: datetime) -> list[int]:
         """Return the rows of sessions that are due or would be but for the backlog's limit, oldest waiting first."""
@@ -153,7 +157,7 @@ class Judge:
         told = {
             "settings": {f.name: str(getattr(self.settings, f.name)) for f in fields(self.settings)},
             "gates": [str(self.gates.session_quiet), str(self.gates.session_force)],
-            "rules": [[*key, rule.off, list(rule.exclude)] for key, rule in sorted(self.rules.items())],
+            "rules": [[*key, rule.off, rule.auto, list(rule.exclude)] for key, rule in sorted(self.rules.items())],
             "since": self.since.isoformat(),
         }
         return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

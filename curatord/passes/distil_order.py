@@ -63,7 +63,7 @@ class DistilResult:
 
     state: str = "done"
     reason: str = ""
-    sessions: list[Mapping[str, Any]] = field(default_factory=list)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
     added: list[Mapping[str, Any]] = field(default_factory=list)
     patched: list[Mapping[str, Any]] = field(default_factory=list)
     pending: list[PendingRow] = field(default_factory=list)

@@ -15,14 +15,13 @@ from curatord.core.cheap import dataclass, field, replace
 from curatord.core.distil.view import LibraryView, SkillView
 from curatord.core.header import Fault
 from curatord.core.skill import parse_skill
-from curatord.core.values import LibraryName, SkillKey, State
+from curatord.core.values import Fingerprint, LibraryName, SkillKey, State
 from curatord.errors import InputError
 
 if TYPE_CHECKING:
     from curatord.core.cluster_index import Index
     from curatord.core.library import Skill
     from curatord.core.lifecycle import SkillFacts
-    from curatord.core.plan import Standing
     from curatord.core.umbrella.packed import Packed
     from curatord.passes.look import Look
     from curatord.ports.packages import PackageReader
@@ -72,7 +71,7 @@ class Shelf:
         view = self._views.get(name)
         if view is None:
             view = self._views[name] = self._made(name)
-        shadowed = {
+        shadowed: dict[str, str] = {
             skill.name: f"library {peer}"
             for peer in sorted(peers)
             if peer != name and peer in self.look.libraries
@@ -97,24 +96,36 @@ class Shelf:
         """Return the SKILL.md of *skill*, or None where it cannot be read."""
         return skill.text if skill.text is not None else self._whole(skill).text
 
-    def changed(self, key: SkillKey, standing: Standing, path: str) -> None:
-        """Take note that a package of ours was written: what stands at *path* now is what the next session sees."""
+    def changed(self, key: SkillKey, fingerprint: Fingerprint | None) -> Packed | None:
+        """Take note that a package of ours was written; return what stands there now, None where it cannot be read."""
+        package = self._package(key)
         view = self._views.get(key.library)
         if view is None:
-            return
-        try:
-            package = self.packages.read_at(key, path)
-        except InputError:
-            package = None
+            return package
         others = [skill for skill in view.skills if skill.key != key]
         before = next((skill for skill in view.skills if skill.key == key), None)
-        made = SkillView(key=key, fingerprint=standing.fingerprint)
-        after = _read(replace(before or made, fingerprint=standing.fingerprint), package)
-        skills = tuple(sorted((*others, after), key=lambda skill: skill.key.place))
+        after = _read(replace(before or SkillView(key=key), fingerprint=fingerprint), package)
         self._views[key.library] = replace(
-            view, skills=skills, made_live=view.made_live + int(before is None), handed_over=True
+            view,
+            skills=tuple(sorted((*others, after), key=lambda skill: skill.key.place)),
+            made_live=view.made_live + int(before is None),
+            handed_over=True,
         )
         self._indexes.pop(key.library, None)
+        return package
+
+    def _package(self, key: SkillKey) -> Packed | None:
+        skill = self.look.live.get(key)
+        root = self.look.libraries[key.library].snapshot.root
+        try:
+            if skill is not None:
+                return self.packages.read(skill)
+            return self.packages.read_at(key, f"{root}/{key.rel}")
+        except InputError:
+            try:
+                return self.packages.read_at(key, f"{root}/{key.rel}.md")
+            except InputError:
+                return None
 
     # -- making
 
@@ -165,14 +176,7 @@ class Shelf:
         )
 
     def _whole(self, view: SkillView) -> SkillView:
-        skill = self.look.live.get(view.key)
-        try:
-            if skill is not None:
-                return _read(view, self.packages.read(skill))
-            library = self.look.libraries[view.key.library]
-            return _read(view, self.packages.read_at(view.key, f"{library.snapshot.root}/{view.key.rel}"))
-        except InputError:
-            return view
+        return _read(view, self._package(view.key))
 
 
 def _read(view: SkillView, package: Packed | None) -> SkillView:

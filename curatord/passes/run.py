@@ -49,7 +49,7 @@ from curatord.core.run_record import (
 )
 from curatord.core.selection import Selection, cap_of, select
 from curatord.core.settings import Config
-from curatord.core.small_facts import KILLED, REBUILT_FROM, RUN_COUNT
+from curatord.core.small_facts import BASELINE_RUN, KILLED, REBUILT_FROM, RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
 from curatord.core.words import iso, plural, span
 from curatord.errors import BusyError, CuratorError, StateError
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
 
-__all__ = ["Curation", "RunOrder"]
+__all__ = ["Curation", "RunOrder", "keep_record", "prune_folders"]
 
 
 RECENT = 5  # newest folders that are looked at for a killed run
@@ -247,7 +247,7 @@ class Curation:
             if order.respect_gates and order.trigger is Trigger.MANUAL:
                 self.scan(stop)  # the gates ask when somebody last worked, and should not be told old news
             answer = self.gates(now, bypass=not order.respect_gates)
-            record = self._begin_record(order, answer.gates, now)
+            record = self.begin_record(order, answer.gates, now)
             if isinstance(answer, Closed):
                 waiting = f"waiting: {'; '.join(answer.reasons)}"
                 return replace(record, outcome=Outcome.NOTHING_TO_DO, warnings=(waiting,))
@@ -294,11 +294,9 @@ class Curation:
                 if work.record.outcome is not Outcome.FAILED:
                     self.store.set_meta(REBUILT_FROM, None)
                 self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
-            last = self.store.last_finished()
-            spared = [work.record.run_id, *([last.run_id] if last is not None else [])]
-            dry = [row.run_id for row in self.store.runs() if row.dry_run]
-            removed, problems = self.folders.prune(self.config.reports.keep, spare=spared, apart=dry)
-            self.store.forget_runs(removed)
+                if work.baseline:
+                    self.store.set_meta(BASELINE_RUN, work.record.run_id)
+            problems = prune_folders(self, work.record.run_id)
             if problems:
                 work.record = replace(work.record, warnings=(*work.record.warnings, *problems))
                 work.keep()
@@ -339,7 +337,7 @@ class Curation:
             }
             for entry in done
             for line in entry.history
-            if line.key not in _absorbed(entry)
+            if line.key not in _absorbed(entry) and entry.kind != "create"
         ]
         run["consolidated"] = [
             {
@@ -354,6 +352,9 @@ class Curation:
             for entry in done
             for item in _absorbed(entry).values()
         ]
+        written = [(entry, key) for entry in done for key in entry.targets if entry.kind in _WRITES]
+        run["added"] = [_written_row(entry, key) for entry, key in written if entry.kind == "create"]
+        run["patched"] = [_written_row(entry, key) for entry, key in written if entry.kind != "create"]
         lines = [f"# curatord run {run_id}", "", f"**{summary}**"]
         lines += ["", *(f"- {in_markdown(entry.summary)}" for entry in done)] if done else []
         lines += ["", f"`curatord undo {run_id}` takes back what it did."] if done else []
@@ -362,7 +363,8 @@ class Curation:
         if row is not None:
             self.store.put_run(replace(row, outcome=Outcome.INTERRUPTED, finished_at=now, summary=summary))
 
-    def _begin_record(self, order: RunOrder, gates: Sequence[Gate], now: datetime) -> RunRecord:
+    def begin_record(self, order: RunOrder, gates: Sequence[Gate], now: datetime) -> RunRecord:
+        """Return the record of a run that begins now; it has no id yet."""
         return RunRecord(
             run_id=RunId(""),
             trigger=order.trigger,
@@ -374,6 +376,37 @@ class Curation:
             config_fingerprint=self.config.fingerprint,
             gates=tuple(GateRow(gate=gate.name, open=gate.open, reason=gate.reason) for gate in gates),
         )
+
+
+def keep_record(curation: Curation, record: RunRecord, *, whole: bool) -> None:
+    """Write *record* into the store and its folder; *whole*: it is about all libraries."""
+    # The row first: gates and retries go by it, and a folder that cannot be written must not make them forget.
+    curation.store.put_run(
+        RunRow(
+            run_id=record.run_id,
+            trigger=record.trigger,
+            dry_run=record.dry_run,
+            mode=record.mode,
+            outcome=record.outcome,
+            started_at=record.started_at,
+            finished_at=record.finished_at,
+            duration_s=record.duration_s,
+            summary=summary_of(record),
+            whole=whole,
+        )
+    )
+    undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
+    curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
+
+
+def prune_folders(curation: Curation, spare: RunId) -> list[str]:
+    """Remove the oldest runs' folders beyond what is kept, and not *spare*; return what could not be removed."""
+    last = curation.store.last_finished()
+    spared = [spare, *([last.run_id] if last is not None else [])]
+    dry = [row.run_id for row in curation.store.runs() if row.dry_run]
+    removed, problems = curation.folders.prune(curation.config.reports.keep, spare=spared, apart=dry)
+    curation.store.forget_runs(removed)
+    return problems
 
 
 @dataclass(slots=True)
@@ -394,24 +427,7 @@ class _Work:
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
-        record, curation = self.record, self.curation
-        # The row first: gates and retries go by it, and a folder that cannot be written must not make them forget.
-        curation.store.put_run(
-            RunRow(
-                run_id=record.run_id,
-                trigger=record.trigger,
-                dry_run=record.dry_run,
-                mode=record.mode,
-                outcome=record.outcome,
-                started_at=record.started_at,
-                finished_at=record.finished_at,
-                duration_s=record.duration_s,
-                summary=summary_of(record),
-                whole=self.order.library is None,
-            )
-        )
-        undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
-        curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
+        keep_record(self.curation, self.record, whole=self.order.library is None)
 
     def do(self, stop: Callable[[], bool], alive: Callable[[], None]) -> None:
         """Do the passes in their order."""
@@ -780,6 +796,13 @@ class _Work:
         else:
             outcome = Outcome.NOTHING_TO_DO if nothing else Outcome.OK
         self.record = replace(record, outcome=outcome)
+
+
+_WRITES = ("create", "patch", "write_file")
+
+
+def _written_row(entry: JournalEntry, key: SkillKey) -> dict[str, Any]:
+    return {"library": key.library, "name": key.name, "reason": entry.reason, "action": entry.action_id}
 
 
 def _absorbed(entry: JournalEntry) -> dict[SkillKey, ArchiveItem]:

@@ -78,7 +78,8 @@ class SessionToDistil:
 
     *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns* and
     *tool_calls* are over its whole life, *files* its own (no sub-agents'), oldest first. *since_ms* stands for its
-    oldest record after the last look. *first_seen_ms*: when its place was first read. *answer* is a reply that was decided on and not settled.
+    oldest record after the last look. *first_seen_ms*: when its place was first read. *answer* is a reply that was
+    decided on and not settled.
     """
 
     row: int

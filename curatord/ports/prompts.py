@@ -27,9 +27,9 @@ class Prompt:
 class Prompts(Protocol):
     """Reads prompt files."""
 
-    def read(self, name: str) -> Prompt:
+    def read(self, name: str, suffix: str = ".md") -> Prompt:
         """
-        Return the prompt `<name>.md`.
+        Return the prompt `<name>.md`, or another file beside the prompts.
 
         Raises:
             ConfigError: The user's file cannot be used.
