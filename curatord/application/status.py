@@ -71,6 +71,7 @@ def status(parts: Parts) -> dict[str, Any]:
         "libraries": [
             {"name": name, "path": path, "problems": facts.get("problems", [])} for name, path, facts in libraries
         ],
+        "distil": _distil(parts),
         "llm": _llm(parts, now),
         "most_used": most,
         "least_used": least,
@@ -97,6 +98,15 @@ def _counts(parts: Parts, libraries: list[tuple[str, str, dict[str, Any]]]) -> d
     counts = parts.overview.skills()
     counts["pinned"] += parts.overview.unpinned_of(by_host)
     return counts
+
+
+def _distil(parts: Parts) -> dict[str, Any]:
+    """Return whether sessions are distilled, how many are due, and how many were put aside after failures."""
+    off = "`distill.enabled` is false" if not parts.config.distill.enabled else None
+    if off is None and parts.config.llm is None:
+        off = "no model is configured (`llm`)"
+    due, aside = parts.distil_store.totals() if off is None else (0, 0)
+    return {"off": off, "due": due, "aside": aside}
 
 
 def _llm(parts: Parts, now: datetime) -> dict[str, Any]:

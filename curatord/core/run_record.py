@@ -368,12 +368,10 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
         lines += ["", "See one with `curatord diff ID`, then `curatord approve ID` or `curatord reject ID`."]
     for row in record.pending:
         if row.diff:
-            lines += [
-                "",
-                f"### {in_markdown(row.summary)}",
-                "",
-                *(f"    {line}" for line in visible(row.diff).splitlines()),
-            ]
+            lines += _diff(row.summary, row.diff)
+    for change in (*record.added, *record.patched):
+        if change.get("diff"):
+            lines += _diff(f"{change.get('library')}/{change.get('name')}", str(change["diff"]))
     lines += _section(
         "Would be due (this run only records)",
         [
@@ -421,6 +419,10 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
             "`curatord restore SKILL` brings back one archived skill.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _diff(title: str, diff: str) -> list[str]:
+    return ["", f"### {in_markdown(title)}", "", *(f"    {line}" for line in visible(diff).splitlines())]
 
 
 def _distil_lines(distil: Mapping[str, Any] | None) -> list[str]:

@@ -20,7 +20,8 @@ turn. What concerns all ends the pass: no endpoint, no budget, a stop, our own s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -220,14 +221,24 @@ class _Batch:
         return self.its.applier is None
 
     def run(self, rows: Sequence[int]) -> None:
-        """Work through *rows*, as many questions at a time as the endpoint takes."""
+        """Work through *rows*: prepare until the endpoint's seats are filled, ask, carry out, and go on."""
         ended = 0
-        for chunk in _chunks(rows, self.consult.workers):
+        cases: list[_Case] = []
+        for row in rows:
             if self.stop():
                 self._end("stopped", "we were asked to stop")
             if self.result.state != "done":
                 break
-            ended += self._chunk(chunk)
+            session = self.its.distil.session(row)
+            got = self._guarded(session, partial(self._prepared, session))
+            ended += got is True
+            if isinstance(got, _Case):
+                cases.append(got)
+            if len(cases) >= self.consult.workers:
+                ended += self._finish(cases)
+                cases = []
+        if self.result.state == "done":
+            ended += self._finish(cases)
         self.result.left = len(rows) - ended
 
     def _end(self, state: str, reason: str) -> None:
@@ -235,29 +246,19 @@ class _Batch:
         if self.result.state == "done":
             self.result.state, self.result.reason = state, reason
 
-    def _chunk(self, rows: Sequence[int]) -> int:
-        """Prepare, ask and carry out some sessions; return how many came to an outcome."""
+    def _finish(self, cases: Sequence[_Case]) -> int:
+        """Ask about prepared sessions and carry out the replies; return how many came to an outcome."""
         ended = 0
-        cases: list[_Case] = []
-        for row in rows:
-            session = self.its.distil.session(row)
-            got = self._guarded(session, partial(self._prepared, session))
-            ended += got is True
-            if isinstance(got, _Case):
-                cases.append(got)
-            if self.result.state != "done":
-                return ended
         asked = [(case, case.question) for case in cases if case.question is not None]
-        answers: dict[int, Answer | ModelError] = {}
+        answers: dict[int, Answer | ModelError | StoppedError] = {}
         if asked:
-            try:
-                got = self._ask([question for _, question in asked])
-            except StoppedError:
-                self._end("stopped", "we were asked to stop")
-                return ended
+            got = self._ask([question for _, question in asked])
             answers = {case.session.row: answer for (case, _), answer in zip(asked, got, strict=True)}
         for case in cases:
             answer = answers.get(case.session.row)
+            if isinstance(answer, StoppedError):
+                self._end("stopped", "we were asked to stop")
+                continue
             if isinstance(answer, ModelError):
                 ended += self._unanswered(case, answer)
                 continue
@@ -270,13 +271,20 @@ class _Batch:
             ended += self._guarded(case.session, partial(self._carried_out, case)) is True
         return ended
 
-    def _ask(self, questions: Sequence[Question]) -> Sequence[Answer | ModelError]:
-        if len(questions) > 1:
-            return self.consult.ask_all(questions)
-        try:
-            return [self.consult.ask(questions[0])]
-        except ModelError as error:
-            return [error]
+    def _ask(self, questions: Sequence[Question]) -> list[Answer | ModelError | StoppedError]:
+        """Return the answer to each of *questions*, or why there is none; what was paid for is never lost to a stop."""
+
+        def one(question: Question) -> Answer | ModelError | StoppedError:
+            try:
+                return self.consult.ask(question)
+            except (ModelError, StoppedError) as error:
+                return error
+
+        with ThreadPoolExecutor(max_workers=self.consult.workers, thread_name_prefix="distil") as pool:
+            futures = [pool.submit(one, question) for question in questions]
+            for _ in self.consult.as_done(futures):
+                pass
+            return [future.result() for future in futures]
 
     def _guarded(self, session: SessionToDistil, work: Callable[[], Any]) -> Any:
         """Return what *work* gives; its trouble is the session's own, and costs no other its turn."""
@@ -744,11 +752,6 @@ class _Batch:
                 **more,
             }
         )
-
-
-def _chunks(rows: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for begin in range(0, len(rows), max(1, size)):
-        yield rows[begin : begin + max(1, size)]
 
 
 def _index_row(skill: SkillView) -> IndexRow:

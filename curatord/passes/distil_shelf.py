@@ -144,7 +144,7 @@ class Shelf:
                 for skill in sorted(snapshot.skills, key=lambda skill: skill.key.place)
             ),
             archived=tuple(sorted(package.name for package in snapshot.archived)),
-            handed_over=any(its.managed for its in facts.values()),
+            handed_over=library.settings.manage == "all" or any(its.managed for its in facts.values()),
             made_live=sum(its.record.owner == "curatord" for its in live),
             made_today=self.made_today,
         )

@@ -147,6 +147,12 @@ class SqliteDistilStore:
         rows = self._connection.execute("SELECT session FROM distil_sessions WHERE aside != 0 ORDER BY session")
         return self._sessions([row for (row,) in rows])
 
+    def totals(self) -> tuple[int, int]:
+        """Return how many sessions are due, and how many were put aside; both stand in an index of their own."""
+        (due,) = self._connection.execute("SELECT count(*) FROM distil_sessions WHERE due IS NOT NULL").fetchone()
+        (aside,) = self._connection.execute("SELECT count(*) FROM distil_sessions WHERE aside != 0").fetchone()
+        return due, aside
+
     def states(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Return for each session (host, id) what `sessions` says of distilling."""
         rows = self._connection.execute(
@@ -243,11 +249,14 @@ class SqliteDistilStore:
         asked: bool = False,
     ) -> None:
         """See `DistilStore.failed`."""
+        stays = retry_at is None and not aside
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE distil_sessions SET state = ?, reason = ?, at = ?, failures = failures + ?, retry_at = ?,"
-                " aside = ?, due = NULL, look_at = 0 WHERE session = ?",
-                (state, reason, to_ms(at), int(counts), to_ms(retry_at), int(aside), session.row),
+                " aside = ?, due = CASE WHEN ? THEN due END, look_at = CASE WHEN ? THEN look_at ELSE 0 END"
+                " WHERE session = ?",
+                # With nothing to wait for it is as due as before.
+                (state, reason, to_ms(at), int(counts), to_ms(retry_at), int(aside), *[stays] * 2, session.row),
             )
             self._log(session.row, to_ms(at), state, reason, run_id, asked, None, {})
 
