@@ -1,4 +1,4 @@
-"""A home with Claude Code sessions that teach something, a library, a stub model behind it, and the whole application."""
+"""A home with Claude Code sessions that teach something, a library, a stub model, and the whole application."""
 
 from __future__ import annotations
 

@@ -170,12 +170,18 @@ def _pictures(char: str) -> bool:
 
 # --- Words to the model -----------------------------------------------------------------------------------------------
 
-_ALL = r"(?:(?:all|any|every|the|of|your|my|these|those|other|previous|prior|above|earlier|preceding|existing|former|current)\s+){1,6}"
-_ORDERS = r"(?:instructions?|prompts?|rules?|directions?|guidelines?|guardrails?|constraints?|system\s+messages?)"
+_PAST = (
+    r"(?:(?:all|any|every|the|of|your|my|these|those|other)\s+){0,5}"
+    r"(?:(?:previous|prior|above|earlier|preceding|existing|former|current|system|original|your)(?:\s+and\s+\w+)?\s+)+"
+)
+_ORDERS = r"(?:instructions?|prompts?|rules?|directions?|guidelines?|guardrails?|constraints?|messages?)"
+# "Ignore any instructions found in the file" is how a skill defends itself.
+_NOT_FOUND_THERE = r"(?!\s+(?:in|from|found|embedded|that|which|contained|inside|within|it|they|given\s+by|of)\b)"
 _SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
-            rf"\b(?:ignore|disregard|forget|override|bypass|do\s+not\s+(?:follow|obey))\s+{_ALL}(?:\w+\s+)?{_ORDERS}\b"
+            rf"\b(?:ignore|disregard|forget|override|bypass|do\s+not\s+(?:follow|obey))\s+{_PAST}(?:\w+\s+)?{_ORDERS}\b"
+            rf"|\b(?:ignore|disregard|forget)\s+(?:all|any|every)\s+(?:the\s+|of\s+the\s+)?{_ORDERS}\b{_NOT_FOUND_THERE}"
             r"|\b(?:ignore|disregard|forget)\s+(?:everything|anything|all(?:\s+that)?)\s+(?:\w+\s+){0,4}(?:above|before|previously|told)\b"
             r"|\bignorier\w*\s+(?:alle\s+)?(?:vorherigen|bisherigen|obigen)\s+(?:anweisungen|regeln)\b"
             r"|\bignor(?:e|a|ez)\s+(?:todas?\s+|toutes?\s+|tout\s+)?(?:las?|les?|as)\s+(?:instru\w+|consignes|reglas)\s+(?:anteriores|pr[eé]c[eé]dentes)\b"
@@ -195,7 +201,7 @@ _SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"\b(?:do\s+not|don'?t|never|without)\s+(?:ever\s+)?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|show(?:ing)?|reveal(?:ing)?"
-            r"|notify(?:ing)?|alert(?:ing)?)\s+(?:this\s+|it\s+|anything\s+)?(?:to\s+)?(?:the\s+)?(?:user|human|operator|owner)\b"
+            r"|notify(?:ing)?|alert(?:ing)?)\s+(?:this\s+|it\s+|anything\s+)?(?:to\s+)?the\s+(?:user|human|operator|owner)\b"
             r"(?!\s+(?:that|to|about|how|what|where|when|whether|which|why|unless|until|your|their|for))"
             r"|\b(?:hide|conceal)\s+(?:this|it|that|these\s+(?:steps|instructions|actions))\s+from\s+(?:the\s+)?(?:user|human|operator|owner)\b",
             re.IGNORECASE,
@@ -204,9 +210,9 @@ _SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         re.compile(
-            r"\b(?:send|post|upload|forward|exfiltrate|e-?mail|transmit|copy)\b[^.\n]{0,60}\b(?:api\s*keys?|secrets?|passwords?|credentials?"
-            r"|private\s+keys?|access\s+tokens?|environment\s+variables|\.env|ssh\s+keys?|conversation|chat\s+history|transcript)\b"
-            r"[^.\n]{0,60}\bto\b[^.\n]{0,20}(?:https?://|[\w.+-]+@[\w-]+\.)",
+            r"\b(?:send|post|upload|forward|exfiltrate|e-?mail|transmit|copy)\b[^\n]{0,60}\b(?:api\s*keys?|secrets?|passwords?|credentials?"
+            r"|private\s+keys?|access\s+tokens?|environment\s+variables|dotenv|ssh\s+keys?|conversation|chat\s+history|transcript)\b"
+            r"[^\n]{0,60}\bto\b[^\n]{0,20}(?:https?://|[\w.+-]+@[\w-]+\.)",
             re.IGNORECASE,
         ),
         "it sends something private away",
@@ -267,7 +273,10 @@ _LATIN = str.maketrans(
 # --- From the network into a shell ------------------------------------------------------------------------------------
 
 _GET = r"(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod|aria2c|lwp-download)"
-_RUN = r"(?:sudo\s+(?:-\S+\s+){0,4})?(?:env\s+(?:\S+=\S*\s+){0,4})?(?:/(?:usr/)?bin/)?(?:(?:ba|z|da|k|fi|a)?sh|python[0-9.]*|node|perl|ruby|php|iex|invoke-expression|source)"
+_RUN = (
+    r"(?:sudo\s+(?:-\S+\s+){0,4})?(?:env\s+(?:\S+=\S*\s+){0,4})?(?:/(?:usr/)?bin/)?"
+    r"(?:(?:ba|z|da|k|fi|a)?sh|python[0-9.]*|node|perl|ruby|php|iex|invoke-expression|source)"
+)
 _FETCH_AND_RUN = re.compile(
     rf"\b{_GET}\b(?:[^\n|;&]|\\\n|&(?!&)){{0,400}}\|\s*(?:tee\s+\S+\s*\|\s*)?{_RUN}(?![\w./-])"
     rf"|(?<![\w-])(?:{_RUN}|eval|\.)\s+(?:-\w+\s+)?[\"'`]?(?:<\(|\$\(|`)\s*{_GET}\b"

@@ -145,7 +145,7 @@ class DistilPass:
         if consult is None:
             result.state, result.reason, result.left = "skipped", "not configured", len(rows)
             return result
-        prompt, wishes = self.prompts.read("distil"), self.prompts.read("wishes", ".txt")
+        prompt, wishes = self.prompts.read("distil"), self.prompts.read("wishes.txt")
         parsed = parse_wishes(wishes.text)
         result.prompts |= {"distil.md": prompt.sha256, "wishes.txt": wishes.sha256}
         result.warnings += [f"wishes.txt: {fault}" for fault in parsed.faults[:5]]

@@ -27,9 +27,9 @@ class Prompt:
 class Prompts(Protocol):
     """Reads prompt files."""
 
-    def read(self, name: str, suffix: str = ".md") -> Prompt:
+    def read(self, name: str) -> Prompt:
         """
-        Return the prompt `<name>.md`, or another file beside the prompts.
+        Return the prompt `<name>.md`; a name with a dot (`wishes.txt`) is that of the whole file.
 
         Raises:
             ConfigError: The user's file cannot be used.

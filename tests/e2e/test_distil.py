@@ -35,7 +35,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., tuple[DistilWorld, Stub]]]:
 
 Opened = Callable[..., tuple[DistilWorld, Stub]]
 
-# --- What it is for ----------------------------------------------------------------------------------------------------
+# --- What it is for ---------------------------------------------------------------------------------------------------
 
 
 def test_a_wish_becomes_a_skill_that_is_curatords_own(opened: Opened) -> None:
@@ -128,7 +128,7 @@ def test_a_fork_does_not_confirm_what_it_comes_from(opened: Opened) -> None:
     assert "candidate" == world.distil("s2")["state"]
 
 
-# --- Whose it is -------------------------------------------------------------------------------------------------------
+# --- Whose it is ------------------------------------------------------------------------------------------------------
 
 
 def test_a_hand_edit_makes_it_a_proposal(opened: Opened) -> None:
@@ -232,7 +232,7 @@ def test_a_new_skill_waits_where_nothing_was_handed_over(opened: Opened) -> None
     assert "curatord made it" == world.app.show("deploy-kit")["why"]
 
 
-# --- When --------------------------------------------------------------------------------------------------------------
+# --- When -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_session_is_looked_at_once_a_stretch(opened: Opened) -> None:
@@ -334,7 +334,7 @@ def test_auto_is_off_for_a_model_elsewhere(opened: Opened) -> None:
     assert "distil: auto" in world.distil("s1")["reason"]
 
 
-# --- By name -----------------------------------------------------------------------------------------------------------
+# --- By name ----------------------------------------------------------------------------------------------------------
 
 
 def test_refine_looks_at_one_session_whatever_the_counters_say(opened: Opened) -> None:
@@ -362,7 +362,7 @@ def test_refine_without_a_model_says_so(tmp_path: Path) -> None:
         world.app.refine("s1", focus=None)
 
 
-# --- Runs and batches --------------------------------------------------------------------------------------------------
+# --- Runs and batches -------------------------------------------------------------------------------------------------
 
 
 def test_a_dry_run_asks_and_changes_nothing(opened: Opened) -> None:
@@ -425,7 +425,8 @@ def test_the_daemon_distils_between_runs_and_is_quiet_where_nothing_is_due(opene
     world.session("s2", CORRECTED, ago=1)
     quiet = [world.tick() for _ in range(3)]
 
-    assert changed is not None and "added 1" in changed
+    assert changed is not None
+    assert "added 1" in changed
     assert ["deploy-kit", "notes"] == world.live()
     assert [None, None, None] == quiet
     assert runs + 1 == len(world.app.runs())
@@ -450,7 +451,7 @@ def test_a_run_of_one_library_leaves_others_alone(opened: Opened) -> None:
     assert DEPLOY in world.text("deploy")
 
 
-# --- Trouble -----------------------------------------------------------------------------------------------------------
+# --- Trouble ----------------------------------------------------------------------------------------------------------
 
 
 def test_budget_leaves_the_rest_due(opened: Opened) -> None:
@@ -487,7 +488,8 @@ def test_an_endpoint_that_is_down_is_not_hammered(opened: Opened) -> None:
     world.tick()
 
     assert [None, None, None] == said[1:]
-    assert said[0] is not None and "stay due" in said[0]
+    assert said[0] is not None
+    assert "stay due" in said[0]
     assert once < len(server.calls()) <= 2 * once
     assert {"s1": "due", "s2": "due"} == world.states()
     assert 0 == world.app.sessions(host=None, since=None)[0]["distil"]["failures"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from curatord.core.agent_skills import MAX_DESCRIPTION, Layout
+from curatord.core.agent_skills import MAX_DESCRIPTION, Layout, violations
 from curatord.core.cheap import dataclass
 from curatord.core.distil.edit import open_fences
 from curatord.core.header import Fault, split_text
@@ -73,6 +73,8 @@ def compose(operation: Create, layout: Layout) -> NewSkill | NotComposed:
         data = render_skill(name, description, body, extra=extra)
     except ValueError as error:
         return NotComposed(code="form", reason=str(error))
+    for violation in violations(data, name, layout):
+        return NotComposed(code="form", reason=violation.message)
     return NewSkill(
         name=name,
         description=description,

@@ -14,16 +14,19 @@ __all__ = ["corrects"]
 READ_CHARS = 400
 
 _START = re.compile(
-    r"\A[\s\"'(*>-]{0,8}(?:no|nope|wrong|stop|wait|actually|don'?t|do not|not like that|nein|falsch|nicht so|halt|stopp|non|faux|arr[eê]te"
-    r"|no,|mal|incorrecto|para|n[aã]o|errado|sbagliato|fermati|nee|fout|нет|неверно|не так|стой)\b",
+    r"\A[\s\"'(*>-]{0,8}(?:no|nope|wrong|stop|wait|actually|don'?t|do not|not like that"
+    r"|nein|falsch|nicht so|halt|stopp|non|faux|arr[eê]te|incorrecto|para|n[aã]o|errado|sbagliato|fermati|nee|fout"
+    r"|нет|неверно|не так|стой)\b",
     re.IGNORECASE,
 )
 _ANYWHERE = re.compile(
-    r"\b(?:that(?:'s| is| was) (?:wrong|not (?:right|what|how|it))|you (?:should(?:n'?t| not)? have|forgot|missed|broke|ignored|keep)"
-    r"|i (?:told|asked) you|as i said|use .{1,40} instead|instead of .{1,40}use|please (?:don'?t|do not|never|always)"
-    r"|from now on|next time|das (?:ist|war) (?:falsch|nicht)|du (?:hast .{1,30} vergessen|sollst)|stattdessen|ab jetzt|n[aä]chstes mal"
-    r"|c'est (?:faux|pas)|plut[oô]t que|la prochaine fois|d[eé]sormais|eso (?:no|est[aá] mal)|en (?:vez|lugar) de|la pr[oó]xima vez"
-    r"|de ahora en adelante|isso (?:n[aã]o|est[aá] errado)|da pr[oó]xima vez|ao inv[eé]s|invece di|la prossima volta"
+    r"\b(?:that(?:'s| is| was) (?:wrong|not (?:right|what|how|it))"
+    r"|you (?:should(?:n'?t| not)? have|forgot|missed|broke|ignored|keep)|i (?:told|asked) you|as i said"
+    r"|use .{1,40} instead|instead of .{1,40}use|please (?:don'?t|do not|never|always)|from now on|next time"
+    r"|das (?:ist|war) (?:falsch|nicht)|du (?:hast .{1,30} vergessen|sollst)|stattdessen|ab jetzt|n[aä]chstes mal"
+    r"|c'est (?:faux|pas)|plut[oô]t que|la prochaine fois|d[eé]sormais"
+    r"|eso (?:no|est[aá] mal)|en (?:vez|lugar) de|la pr[oó]xima vez|de ahora en adelante"
+    r"|isso (?:n[aã]o|est[aá] errado)|da pr[oó]xima vez|ao inv[eé]s|invece di|la prossima volta"
     r"|в следующий раз|вместо этого|это (?:не|неправильно))\b",
     re.IGNORECASE,
 )

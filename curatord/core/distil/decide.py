@@ -24,13 +24,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, assert_never
 
 from curatord.core.agent_skills import violations
 from curatord.core.cheap import dataclass, field
 from curatord.core.cluster_index import Index
 from curatord.core.distil.candidates import KeptCandidate, candidate_id, confirmed_by
 from curatord.core.distil.compose import NewSkill, compose
+from curatord.core.distil.decision import Candidate, Caps, Change, Decision, Refused, RefusedCode
 from curatord.core.distil.digest import Digest
 from curatord.core.distil.edit import Edited, patched, support_path
 from curatord.core.distil.names import mixed_scripts, skeleton
@@ -39,35 +40,13 @@ from curatord.core.distil.suspicion import suspicions
 from curatord.core.distil.view import LibraryView, SkillView
 from curatord.core.distil.wishes import Wishes
 from curatord.core.inert import one_line, shorten
-from curatord.core.plan import CreateSkill, FileChange, WriteSupportFile
+from curatord.core.plan import CreateSkill, FileChange, WriteSupportFile, fold
 from curatord.core.plan import Patch as PatchSkill
 from curatord.core.replies import Create, DistilReply, Operation, Patch, WriteFile
 from curatord.core.screen import Finding, new_findings, screen
-from curatord.core.settings import DistilSettings
 from curatord.core.values import Mode, RelPath, SkillKey
 
 __all__ = ["Candidate", "Caps", "Change", "Decision", "Refused", "RefusedCode", "decide", "user_said"]
-
-RefusedCode: TypeAlias = Literal[
-    "evidence",  # it cites nothing that was said
-    "unknown",  # no skill has that name, or several have
-    "locked",  # the skill may not be changed
-    "match",  # what it would replace is not there, or not once
-    "header",  # it would change more of a header than the description
-    "nothing",  # it changes nothing
-    "path",  # not a place for a support file
-    "exists",  # a file stands there and would lose lines
-    "size",  # it would be too large
-    "name",  # not a name for a skill
-    "taken",  # a skill of that name, or one that looks like it, is there
-    "shadowed",  # the host finds a skill of that name elsewhere
-    "archived",  # a skill of that name is in the archive
-    "similar",  # it is too like another
-    "cap",  # as many as may be are there
-    "form",  # it breaks the specification
-    "screen",  # it holds what may not be written
-    "redacted",  # it would write the mark of a secret that was taken out
-]
 
 MAX_NEW_LINES = 250  # peers, "Form lint"
 MAX_OLD_LINES = 500
@@ -75,84 +54,6 @@ MAX_FILE_BYTES = 50_000
 MAX_FILES = 50  # umbrellas hold a reference per member
 MAX_LOST_LINES = 10  # a patch that takes out more than this waits for a person
 _MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
-    """How many new skills there may be; what of it is used stands in the `LibraryView`."""
-
-    create_after_sessions: int = 2
-    max_managed_skills: int = 50
-    max_new_per_day: int = 3
-
-    @classmethod
-    def of(cls, settings: DistilSettings) -> Caps:
-        """Return the caps that *settings* say."""
-        return cls(
-            create_after_sessions=settings.create_after_sessions,
-            max_managed_skills=settings.max_managed_skills,
-            max_new_per_day=settings.max_new_per_day,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """
-    One action on one skill.
-
-    *wait*: why it must be a proposal, in words; None: it is applied. *summary* is one plain line (`patched deploy-kit:
-    …`), *evidence* the ids of the rows that were cited, *reason* the model's own. *candidate* is the id of the lesson
-    that a new skill settles.
-    """
-
-    action: PatchSkill | CreateSkill | WriteSupportFile
-    wait: str | None
-    summary: str
-    reason: str = ""
-    evidence: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    candidate: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A new skill that too few sessions spoke for: *sessions* of *sessions_needed*, this one among them."""
-
-    id: str
-    name: str
-    description: str
-    content_sha256: str
-    sessions: int
-    sessions_needed: int
-    summary: str
-    evidence: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """An operation that is not done, and why. *skill* is the name as the model wrote it, made harmless to look at."""
-
-    op: Literal["patch", "create", "write_file"]
-    skill: str
-    code: RefusedCode
-    reason: str
-
-    @property
-    def outcome(self) -> Literal["cap", "skipped", "invalid"]:
-        """The outcome word of a session of which this is all that came: a cap, a rule of ours, or a bad reply."""
-        if self.code == "cap":
-            return "cap"
-        return (
-            "skipped" if self.code in ("locked", "taken", "shadowed", "archived", "similar", "nothing") else "invalid"
-        )
-
-    @property
-    def summary(self) -> str:
-        """One plain line."""
-        return f"refused {self.op} of {self.skill}: {self.reason}"
-
-
-Decision: TypeAlias = Change | Candidate | Refused
 
 
 class _No(Exception):  # noqa: N818  # it never leaves this module: a refusal on its way up
@@ -369,8 +270,8 @@ class _Work:
             self.new.files[path] = content
             return
         draft = self._target(operation.skill)
-        there = {skeleton_path(other): other for other in (*draft.skill.files, *draft.files)}
-        twin = there.get(skeleton_path(path))
+        there = {fold(other): other for other in (*draft.skill.files, *draft.files)}
+        twin = there.get(fold(path))
         if twin is not None and twin != path:
             raise _No("exists", f"{twin} stands there, which differs only in case or Unicode form")
         before = draft.files.get(path) or draft.skill.files.get(path)
@@ -444,8 +345,6 @@ class _Work:
             + screen(made.when_to_use, where="description")
             + screen(made.body, where="body")
         )
-        for violation in violations(made.data, made.name, self.view.layout):
-            raise _No("form", violation.message)
         like = too_like(
             self.view,
             name=made.name,
@@ -495,9 +394,11 @@ class _Work:
     def _asked(self, evidence: Collection[str], name: str) -> bool:
         """Return whether a cited record of the user asks for it; one that names a skill asks for that one only."""
         for entry in self.digest.entries:
-            if entry.id in evidence and entry.role == "user" and (wish := self.wishes.found(entry.text)):
-                if wish.name is None or skeleton(wish.name) == skeleton(name):
-                    return True
+            if entry.role != "user" or entry.id not in evidence:
+                continue
+            wish = self.wishes.found(entry.text)
+            if wish is not None and (wish.name is None or skeleton(wish.name) == skeleton(name)):
+                return True
         return False
 
     def _born(self, new: _New) -> Change | Candidate:
@@ -518,7 +419,7 @@ class _Work:
         files.append(FileChange(path=RelPath("SKILL.md"), content=made.data, only_new=True))
         action = CreateSkill(key=new.key, reason=reason, by="model", files=tuple(files))
         waits = list(suspicions("", made.data.decode(), self.said))
-        for path, content in new.files.items():
+        for content in new.files.values():
             waits += suspicions("", content.decode(), self.said)
         if self.mode is Mode.REVIEW:
             waits.insert(0, "mode is review")
@@ -553,10 +454,3 @@ def _lost(before: bytes, after: bytes) -> int:
     """Return how many lines that say something are in *before* and not in *after*."""
     kept = {line.strip() for line in after.splitlines()}
     return sum(bool(line.strip()) and line.strip() not in kept for line in before.splitlines())
-
-
-def skeleton_path(path: str) -> str:
-    """Return a path within a package as a file system that knows neither case nor Unicode forms would see it."""
-    from curatord.core.plan import fold
-
-    return fold(path)

@@ -5,15 +5,13 @@ What is wanted: a session of three lines and one of a hundred thousand records g
 nearly the same time; nothing that opens a door is in it, wherever it was cut; what was left out is said, with its
 count; and each row can be named as evidence and found again in the transcript.
 
-How: messages arrive in order and are kept raw, in windows, in one queue. The newest `tail_messages` of them may later
-show `message_chars` each, older ones less, so the queue is bounded by what could be shown at all, and what falls out of
-it is only counted. Redacting and cutting wait for `build`, which goes from the newest message to the oldest and stops
-where the cap is reached: of a long session only the end is ever redacted, which is the costly part.
+How: messages arrive in order and are kept as written, in windows (`cutting`), in one queue. The newest `tail_messages`
+of them may later show `message_chars` each, older ones less, so the queue is bounded by what could be shown at all, and
+what falls out of it is only counted. Redacting and cutting wait for `build`, which goes from the newest message to the
+oldest and stops where the cap is reached: of a long session only the end is ever redacted, which is the costly part.
 
-Redact, then cut: a secret that is cut first is no secret to a detector any more, but half of one. A text that is longer
-than what is shown of it is redacted in two windows that reach `MARGIN` characters, more than the longest secret, beyond
-what is shown, so that no secret lies over the edge of a window and within what is shown. Where redacting itself made a
-window so short that this does not hold, less is shown.
+The cap holds for the rows as JSON, ids and quoting included, which is what is sent and kept. Whatever it is, the newest
+message is shown; and the first row is never an error, whose cause would be missing.
 
 Only what a person or the model said is evidence. Errors are shown, as edges, since that is where lessons are; the few
 messages before the last look are shown as context. Neither can be cited.
@@ -21,28 +19,26 @@ messages before the last look are shown as context. Neither can be cited.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from json import dumps
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.distil.correction import corrects
-from curatord.core.distil.said import Said, ToolUse
-from curatord.core.redact import redacted
+from curatord.core.distil.cutting import Cut, Window, windowed
+from curatord.core.distil.said import Said
+from curatord.core.distil.wishes import Wishes
 from curatord.core.settings import DigestSettings
 
 __all__ = ["Digest", "DigestBuilder", "Entry", "EntryRole"]
 
 EntryRole: TypeAlias = Literal["user", "assistant", "error"]
 
-MARGIN = 20_200  # a private key block is the longest that `core.redact` knows: 20,000 characters and its two lines
-HEAD_SHARE = 0.65  # the rest is the tail: how a message begins says more than how it ends
-CONTEXT_MESSAGES = 20
+CONTEXT_MESSAGES = 20  # peers, "Newest part survives the cap", as are the next three
 CONTEXT_CHARS = 200
-ERROR_EDGE = 200
+ERROR_CHARS = 440  # its first and last 200, and the mark between them
 ARGUMENT_CHARS = 300
 TOOL_NAME_CHARS = 80
 TOOLS_SHOWN = 6
@@ -52,7 +48,6 @@ ERRORS_IN_A_ROW = 6  # the first three and the last three of a run of failures
 SMALLEST_CAP = 600  # what one row with its marks takes at least
 SLACK = 2  # redacting may shorten what is kept, so twice as much as can be shown is kept
 ROW_CHARS = 40  # a row's own quoting
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +56,8 @@ class Entry:
     One row of a digest.
 
     *id* is `r` and the message's number since the last look, or `c` and a number for context; *ref* the record's own
-    name in the transcript. *text* is redacted and cut. Only where *evidence* is true may it be cited. *at_ms* is the
-    record's time, None where it has none.
+    name in the transcript. *text* is redacted and cut, *cut_chars* of it left out. Only where *evidence* is true may it
+    be cited. *at_ms* is the record's time, None where it has none.
     """
 
     id: str
@@ -71,10 +66,17 @@ class Entry:
     evidence: bool
     at_ms: int | None = None
     ref: str = ""
+    cut_chars: int = 0
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
     def row(self) -> dict[str, str]:
         """Return what is sent of it."""
         return {"id": self.id, "role": self.role, "text": self.text}
+
+    @property
+    def size(self) -> int:
+        """Characters of its row in `Digest.text()`, the line end too."""
+        return len(_dumped(self.row())) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class Digest:
         entries: Oldest first; the first is never an error.
         cut_messages: Messages since the last look that are not shown at all; *cut_chars*: characters left out of those
             that are.
-        redacted: How many secrets of each kind were replaced in what is shown.
+        redacted: How many secrets of each kind were replaced in the rows' texts before they were cut.
         first_ms, last_ms: Times of the oldest and newest message since the last look, where they have any.
         through: Offset of the end of the newest record that was looked at; 0 where there was none.
         sha256: Lower-case hex over `text()`.
@@ -119,65 +121,55 @@ class Digest:
         return {entry.id: entry.ref for entry in self.entries}
 
     def rows(self) -> list[dict[str, str]]:
-        """Return the rows as they are sent: `{id, role, text}`, with how many messages are missing in the first."""
-        return _rows(self.entries, self.cut_messages)
+        """Return the rows as they are sent: `{id, role, text}`; the first that is no context says what is missing."""
+        rows = [entry.row() for entry in self.entries]
+        for row in rows if self.cut_messages else ():
+            if row["id"].startswith("r"):
+                row["text"] = _missing(self.cut_messages) + row["text"]
+                break
+        return rows
 
     def text(self) -> str:
         """Return what is kept of it under its hash: one JSON object a line, the same rows as are sent."""
-        return _text(self.rows())
+        return "".join(f"{_dumped(row)}\n" for row in self.rows())
 
     def shortened(self, max_chars: int) -> Digest:
         """
-        Return the digest with its oldest rows left out until it has at most *max_chars* characters.
+        Return the digest in at most *max_chars* characters, its oldest rows left out.
 
-        The newest message stays whole whatever its length.
+        The newest message stays as it is, whatever its length.
         """
-        entries, cut = list(self.entries), self.cut_messages
-        newest = _newest(entries)
-        if newest is None:
-            return self
-        sizes = deque(_size(entry) for entry in entries)
-        total = sum(sizes) + len(_missing(cut))
-        dropped = 0
-        while total > max_chars and dropped < newest:
-            total -= sizes.popleft()
-            cut += entries[dropped].id[0] == "r"
-            dropped += 1
-        kept = entries[dropped:]
-        while len(kept) > 1 and total > max_chars:
-            total -= _size(kept.pop())  # failures behind the newest message
-            cut += 1
-        while len(kept) > 1 and kept[0].role == "error":
-            kept.pop(0)
-            cut += 1
-        if len(kept) == len(entries):
-            return self
-        return _sealed(replace(self, entries=tuple(kept), cut_messages=cut))
+        room = max_chars - _missing_size(self.cut_messages + len(self.entries))
+        return self._with(_newest_that_fit(self.entries[::-1], room))
 
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """The two ends of a text; between them *skipped* characters are not kept. *tail* is empty where all is in *head*."""
-
-    head: str
-    skipped: int = 0
-    tail: str = ""
-
-    def __len__(self) -> int:
-        return len(self.head) + self.skipped + len(self.tail)
+    def _with(self, entries: Sequence[Entry]) -> Digest:
+        """Return the digest with *entries* of its own alone."""
+        gone = sum(entry.id.startswith("r") for entry in self.entries)
+        gone -= sum(entry.id.startswith("r") for entry in entries)
+        counts: Counter[str] = Counter()
+        for entry in entries:
+            counts.update(entry.redacted)
+        digest = replace(
+            self,
+            entries=tuple(entries),
+            cut_messages=self.cut_messages + gone,
+            cut_chars=sum(entry.cut_chars for entry in entries),
+            redacted=dict(sorted(counts.items())),
+        )
+        return replace(digest, sha256=sha256(digest.text().encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A message that waits to be shown."""
+    """A message that waits to be shown; *tools* are the first of its calls, *more_tools* how many others it has."""
 
-    number: int
+    id: str
     ref: str
     role: EntryRole
-    text: _Window
-    tools: tuple[tuple[str, _Window], ...]
-    more_tools: int
     at_ms: int | None
+    text: Window
+    tools: tuple[tuple[Window, Window], ...] = ()
+    more_tools: int = 0
 
 
 class DigestBuilder:
@@ -187,350 +179,248 @@ class DigestBuilder:
     Args:
         settings: How much is shown.
         emails: Replace e-mail addresses too.
-        wishes: Tells whether a user's text holds a wish; what `Digest.asked` is made of.
+        wishes: How users ask that something be kept, for `Digest.asked`.
     """
 
-    def __init__(self, settings: DigestSettings, *, emails: bool = False, wishes: Any = None) -> None:
+    def __init__(self, settings: DigestSettings, *, emails: bool = False, wishes: Wishes | None = None) -> None:
         self._settings = settings
         self._emails = emails
-        self._wishes = wishes
-        self._window = MARGIN + max(
-            settings.message_chars, settings.older_user_chars, settings.older_assistant_chars, 2 * ERROR_EDGE
-        )
+        self._wishes = wishes or Wishes()
         self._cap = max(settings.max_chars, SMALLEST_CAP)
         self._context: deque[_Kept] = deque(maxlen=CONTEXT_MESSAGES)
-        self._tail: deque[_Kept] = deque()
-        self._tail_messages = 0
         self._older: deque[_Kept] = deque()
         self._older_chars = 0
-        self._row_of_errors = 0
-        self._dropped = 0
-        self._number = 0
-        self._context_number = 0
-        self._counts: Counter[str] = Counter()
-        self._longest = 0
+        self._tail: deque[_Kept] = deque()
+        self._tail_messages = 0
+        self._forgotten = False
+        self._errors_in_a_row = 0
+        self._numbers = Counter({"r": 0, "c": 0})
+        self._signs = _Signs()
         self._first_ms: int | None = None
         self._last_ms: int | None = None
         self._through = 0
-        self._corrected = False
-        self._fixed = False
-        self._failed: set[str] = set()
-        self._retried: set[str] = set()
-        self._answered = False
 
     def context(self, said: Said) -> None:
         """Take a message from before the last look; the last 20 that are no errors are shown, 200 characters each."""
-        if said.role == "error":
-            return
-        self._context_number += 1
-        kept = self._kept(said, self._context_number)
-        self._context.append(replace_tools(kept))
+        if said.role != "error" and said.text.strip():
+            self._context.append(self._kept(said._replace(tools=()), "c", CONTEXT_CHARS))
 
     def add(self, said: Said) -> None:
         """Take the next message since the last look."""
-        self._number += 1
         self._through = max(self._through, said.offset)
+        if not said.text.strip() and not said.tools:
+            return
         if said.at_ms is not None:
             self._first_ms = said.at_ms if self._first_ms is None else min(self._first_ms, said.at_ms)
             self._last_ms = said.at_ms if self._last_ms is None else max(self._last_ms, said.at_ms)
-        self._learn(said)
-        kept = self._kept(said, self._number)
-        self._tail.append(kept)
+        self._signs.learn(said)
+        self._tail.append(self._kept(said, "r", self._limit(said.role)))
         if said.role == "error":
-            self._row_of_errors += 1
-            if self._row_of_errors > ERRORS_IN_A_ROW:
+            self._errors_in_a_row += 1
+            if self._errors_in_a_row > ERRORS_IN_A_ROW:
                 del self._tail[-1 - ERRORS_IN_A_ROW // 2]
-                self._row_of_errors -= 1
-                self._dropped += 1
             return
-        self._row_of_errors = 0
+        self._errors_in_a_row = 0
         self._tail_messages += 1
-        while self._tail_messages > self._settings.tail_messages:
+        if self._tail_messages > self._settings.tail_messages:
             self._age()
 
+    def build(self) -> Digest:
+        """Return the digest of all that was taken."""
+        room = self._cap - _missing_size(self._numbers["r"])
+        entries = _newest_that_fit(self._newest_first(), room, shorten=self._shortened)
+        signs = self._signs
+        digest = Digest(
+            cut_messages=self._numbers["r"],
+            first_ms=self._first_ms,
+            last_ms=self._last_ms,
+            through=self._through,
+            user_messages=signs.counts["user"],
+            assistant_messages=signs.counts["assistant"],
+            errors=signs.counts["error"],
+            tool_calls=signs.tool_calls,
+            longest_assistant=signs.longest_assistant,
+            corrected=signs.corrected,
+            fixed=signs.fixed or bool(signs.retried),
+            asked=any(e.role == "user" and e.evidence and self._wishes.found(e.text) for e in entries),
+        )
+        return digest._with(entries)
+
+    # -- taking
+
+    def _kept(self, said: Said, kind: str, shown: int) -> _Kept:
+        self._numbers[kind] += 1
+        calls = () if said.role == "error" else said.tools
+        return _Kept(
+            f"{kind}{self._numbers[kind]}",
+            said.ref,
+            said.role,
+            said.at_ms,
+            windowed(said.text, shown),
+            tuple(
+                (windowed(tool.name, TOOL_NAME_CHARS), windowed(tool.arguments, ARGUMENT_CHARS))
+                for tool in calls[:TOOLS_SHOWN]
+            ),
+            max(0, len(calls) - TOOLS_SHOWN),
+        )
+
+    def _limit(self, role: EntryRole, *, older: bool = False) -> int:
+        if role == "error":
+            return ERROR_CHARS
+        if not older:
+            return self._settings.message_chars
+        return self._settings.older_user_chars if role == "user" else self._settings.older_assistant_chars
+
     def _age(self) -> None:
-        """Move the oldest message of the tail, and the failures behind it, to the older ones."""
-        while self._tail:
+        """Move the oldest message of the tail to the older ones, with the failures around it."""
+        messages = 0
+        while self._tail and (self._tail[0].role == "error" or not messages):
             kept = self._tail.popleft()
+            messages += kept.role != "error"
             self._older.append(kept)
             self._older_chars += self._least(kept)
-            if kept.role != "error":
-                self._tail_messages -= 1
-                break
-        while self._tail and self._tail[0].role == "error":
-            kept = self._tail.popleft()
-            self._older.append(kept)
-            self._older_chars += self._least(kept)
+        self._tail_messages -= 1
         while self._older_chars > SLACK * self._cap:
             self._older_chars -= self._least(self._older.popleft())
-            self._dropped += 1
+            self._forgotten = True
 
     def _least(self, kept: _Kept) -> int:
         """Return about how much of the cap *kept* takes as an older message."""
         return min(len(kept.text), self._limit(kept.role, older=True)) + ROW_CHARS
 
-    def _limit(self, role: EntryRole, *, older: bool) -> int:
-        if role == "error":
-            return 2 * ERROR_EDGE
-        if not older:
-            return self._settings.message_chars
-        return self._settings.older_user_chars if role == "user" else self._settings.older_assistant_chars
+    # -- showing
 
-    def _learn(self, said: Said) -> None:
-        """Count *said*, and see whether it corrects or mends something."""
-        self._counts[said.role] += 1
-        if said.role == "error":
-            names = {tool.name for tool in said.tools} or {""}
-            self._failed |= names
-            self._retried -= names if names != {""} else self._retried
-            return
-        self._counts["tools"] += len(said.tools)
-        if self._retried:
-            self._fixed, self._retried = True, set()
-        if said.role == "assistant":
-            self._answered = True
-            self._longest = max(self._longest, len(said.text.strip()))
-            called = {tool.name for tool in said.tools}
-            self._retried = called if "" in self._failed else called & self._failed
-        elif self._answered and not self._corrected:
-            self._corrected = corrects(said.text)
+    def _newest_first(self) -> Iterator[Entry]:
+        for kept in reversed(self._tail):
+            yield self._entry(kept, self._limit(kept.role), TOOL_CHARS)
+        for kept in reversed(self._older):
+            yield self._entry(kept, self._limit(kept.role, older=True), OLDER_TOOL_CHARS)
+        if not self._forgotten:  # else what came before it would stand for what is missing
+            for kept in reversed(self._context):
+                yield self._entry(kept, CONTEXT_CHARS, 0)
 
-    def _kept(self, said: Said, number: int) -> _Kept:
-        shown = said.tools[:TOOLS_SHOWN] if said.role != "error" else ()
-        return _Kept(
-            number,
-            said.ref,
-            said.role,
-            self._windowed(said.text),
-            tuple((tool.name[:TOOL_NAME_CHARS], self._windowed_argument(tool)) for tool in shown),
-            len(said.tools) - len(shown) if said.role != "error" else 0,
-            said.at_ms,
-        )
+    def _shortened(self, entry: Entry, room: int) -> Entry:
+        """Return the newest message in *room* characters, where the cap is too small for what it may have else."""
+        kept = next(kept for kept in self._tail if kept.id == entry.id)
+        limit = min(len(entry.text), room)
+        while limit > 0:
+            entry = self._entry(kept, limit, 0)
+            if entry.size <= room:
+                break
+            limit = min(limit - 1, limit * room // entry.size)
+        return entry
 
-    def _windowed(self, text: str) -> _Window:
-        if len(text) <= 2 * self._window:
-            return _Window(text)
-        skipped = len(text) - 2 * self._window
-        return _Window(text[: self._window], skipped, text[-self._window :])
-
-    def _windowed_argument(self, tool: ToolUse) -> _Window:
-        room = ARGUMENT_CHARS + MARGIN
-        if len(tool.arguments) <= room:
-            return _Window(tool.arguments)
-        return _Window(tool.arguments[:room], len(tool.arguments) - room)
-
-    def build(self) -> Digest:
-        """Return the digest of all that was taken; the builder may go on and build another."""
-        if self._retried:
-            fixed = True
-        else:
-            fixed = self._fixed
+    def _entry(self, kept: _Kept, limit: int, tool_room: int) -> Entry:
         counts: Counter[str] = Counter()
-        entries, cut_chars = self._chosen(counts)
-        shown = sum(entry.id[0] == "r" for entry in entries)
-        digest = Digest(
-            entries=tuple(entries),
-            cut_messages=self._number - shown,
-            cut_chars=cut_chars,
-            redacted=dict(sorted(counts.items())),
-            first_ms=self._first_ms,
-            last_ms=self._last_ms,
-            through=self._through,
-            user_messages=self._counts["user"],
-            assistant_messages=self._counts["assistant"],
-            errors=self._counts["error"],
-            tool_calls=self._counts["tools"],
-            longest_assistant=self._longest,
-            corrected=self._corrected,
-            fixed=fixed,
-            asked=self._wishes is not None
-            and any(e.evidence and e.role == "user" and self._wishes.found(e.text) is not None for e in entries),
-        )
-        return _sealed(digest)
-
-    def _chosen(self, counts: Counter[str]) -> tuple[list[Entry], int]:
-        """Return the rows that fit, oldest first, and how many characters are missing in them."""
-        room = self._cap - len(_missing(self._number))
-        newest = next((kept for kept in reversed(self._tail) if kept.role != "error"), None)
-        if newest is None:
-            return [], 0
-        whole, missing, found = self._entry(newest, older=False, counts=None)
-        whole, more, found = self._fitted(newest, whole, missing, found, room)
-        counts.update(found)
-        room -= _size(whole)
-        cut = more
-        chosen: list[Entry] = []
-        behind = True
-        for kept in self._newest_first():
-            if kept is newest:
-                chosen.append(whole)
-                behind = False
-                continue
-            entry, missing, found = self._entry(kept, older=kept.number < self._tail[0].number, counts=None)
-            if _size(entry) > room:
-                if behind:
-                    continue
-                break
-            room -= _size(entry)
-            cut += missing
-            counts.update(found)
-            chosen.append(entry)
-        else:
-            room, cut = self._with_context(chosen, room, cut, counts)
-        while chosen and chosen[-1].role == "error":
-            chosen.pop()
-        chosen.reverse()
-        return chosen, cut
-
-    def _with_context(self, chosen: list[Entry], room: int, cut: int, counts: Counter[str]) -> tuple[int, int]:
-        """Add context behind *chosen* (newest first) where all of the session's messages are shown."""
-        while chosen and chosen[-1].role == "error":
-            chosen.pop()
-        if self._dropped:
-            return room, cut
-        for kept in reversed(self._context):
-            text, _, found = self._cut(kept.text, CONTEXT_CHARS)
-            entry = Entry(
-                id=f"c{kept.number}", role=kept.role, text=text, evidence=False, at_ms=kept.at_ms, ref=kept.ref
-            )
-            if _size(entry) > room:
-                break
-            room -= _size(entry)
-            counts.update(found)
-            chosen.append(entry)
-        return room, cut
-
-    def _newest_first(self) -> Iterable[_Kept]:
-        yield from reversed(self._tail)
-        yield from reversed(self._older)
-
-    def _fitted(
-        self, kept: _Kept, entry: Entry, missing: int, found: Mapping[str, int], room: int
-    ) -> tuple[Entry, int, Mapping[str, int]]:
-        """Return the row of the newest message, cut further only where the whole cap is too small for it."""
-        limit = len(entry.text)
-        while _size(entry) > room and limit > 0:
-            limit = min(limit - 1, limit * room // max(_size(entry), 1))
-            text, missing, found = self._cut(kept.text, max(limit, 0))
-            entry = replace(entry, text=text)
-        return entry, missing, found
-
-    def _entry(self, kept: _Kept, *, older: bool, counts: None) -> tuple[Entry, int, Mapping[str, int]]:
-        found: Counter[str] = Counter()
-        text, missing, its = self._cut(kept.text, self._limit(kept.role, older=older))
-        found.update(its)
-        calls = self._calls(kept, OLDER_TOOL_CHARS if older else TOOL_CHARS, found)
-        whole = f"{text}\n{calls}" if text and calls else text or calls
-        entry = Entry(
-            id=f"r{kept.number}",
+        said = self._cut(kept.text, limit, counts)
+        calls = self._calls(kept, tool_room, counts) if tool_room else ""
+        return Entry(
+            id=kept.id,
             role=kept.role,
-            text=whole,
-            evidence=kept.role != "error",
+            text="\n".join(part for part in (said.text, calls) if part),
+            evidence=kept.id.startswith("r") and kept.role != "error",
             at_ms=kept.at_ms,
             ref=kept.ref,
+            cut_chars=said.missing,
+            redacted=counts,
         )
-        return entry, missing, found
 
-    def _calls(self, kept: _Kept, room: int, found: Counter[str]) -> str:
-        """Return the calls of a message, one a line, in at most *room* characters."""
+    def _calls(self, kept: _Kept, room: int, counts: Counter[str]) -> str:
+        """Return the calls of a message, one a line, in about *room* characters."""
         lines: list[str] = []
         more = kept.more_tools
         for name, arguments in kept.tools:
-            head = redacted(" ".join(_clean(name).split()), emails=self._emails).text
-            text, _, its = self._cut(arguments, ARGUMENT_CHARS, head_only=True)
-            line = f"[call {head}] {' '.join(text.split())}".rstrip()
-            if len(line) + 1 > room:
+            head = " ".join(self._cut(name, TOOL_NAME_CHARS, counts, head_only=True).text.split())
+            said = " ".join(self._cut(arguments, ARGUMENT_CHARS, counts, head_only=True).text.split())
+            line = f"[call {head}] {said}".rstrip()
+            if len(line) >= room:
                 line = f"[call {head}]"
-                if len(line) + 1 > room:
-                    more += 1
-                    continue
-            else:
-                found.update(its)
+            if len(line) >= room:
+                more += 1
+                continue
             room -= len(line) + 1
             lines.append(line)
         if more:
             lines.append(f"[{more} more calls]")
         return "\n".join(lines)
 
-    def _cut(self, text: _Window, limit: int, *, head_only: bool = False) -> tuple[str, int, Mapping[str, int]]:
-        """
-        Return *text* redacted and in at most *limit* characters, how many are missing, and what was redacted.
+    def _cut(self, text: Window, limit: int, counts: Counter[str], *, head_only: bool = False) -> Cut:
+        cut = text.cut(limit, emails=self._emails, head_only=head_only)
+        counts.update(cut.redacted)
+        return cut
 
-        The number in the mark counts characters of the text as redacted.
-        """
-        found: Counter[str] = Counter()
-        head = self._redacted(text.head, found)
-        if not text.skipped and len(head) <= limit:
-            return head, 0, found
-        safe_head = len(head) if not text.skipped else max(0, len(head) - MARGIN)
-        if not text.skipped:
-            tail, safe_tail = head, len(head)
-            total = len(head)
+
+class _Signs:
+    """What is counted and noticed of all messages, shown or not."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.tool_calls = 0
+        self.longest_assistant = 0
+        self.corrected = False
+        self.fixed = False
+        self.retried: set[str] = set()
+        self._failed: set[str] = set()
+
+    def learn(self, said: Said) -> None:
+        """Take the next message."""
+        self.counts[said.role] += 1
+        if said.role == "error":
+            names = {tool.name for tool in said.tools}
+            self._failed |= names or {""}
+            self.retried = self.retried - names if names else set()
+            return
+        self.fixed = self.fixed or bool(self.retried)
+        self.retried = set()
+        if said.role == "assistant":
+            self.tool_calls += len(said.tools)
+            self.longest_assistant = max(self.longest_assistant, len(said.text.strip()))
+            called = {tool.name for tool in said.tools}
+            self.retried = called if "" in self._failed else called & self._failed
+        elif self.counts["assistant"] and not self.corrected:
+            self.corrected = corrects(said.text)
+
+
+def _newest_that_fit(
+    newest_first: Iterable[Entry], room: int, *, shorten: Callable[[Entry, int], Entry] | None = None
+) -> list[Entry]:
+    """
+    Return the newest entries that take at most *room* characters, oldest first, no error at the beginning.
+
+    The newest message is among them in any case, shortened by *shorten* where it alone takes more; errors behind it are
+    where there is room for them.
+    """
+    behind: list[Entry] = []
+    chosen: list[Entry] = []
+    for entry in newest_first:
+        if not chosen and entry.role == "error":
+            behind.append(entry)
+            continue
+        if not chosen:
+            newest = shorten(entry, room) if shorten and entry.size > room else entry
+            room -= newest.size
+            for error in behind:
+                if error.size <= room:
+                    room -= error.size
+                    chosen.append(error)
+            chosen.append(newest)
+        elif entry.size <= room:
+            room -= entry.size
+            chosen.append(entry)
         else:
-            tail = self._redacted(text.tail, found)
-            safe_tail = max(0, len(tail) - MARGIN)
-            total = len(head) + text.skipped + len(tail)
-        return _ends(head, tail, safe_head, safe_tail, total, limit, head_only=head_only), max(0, total - limit), found
-
-    def _redacted(self, text: str, found: Counter[str]) -> str:
-        result = redacted(_clean(text), emails=self._emails)
-        found.update(result.counts)
-        return result.text
-
-
-def replace_tools(kept: _Kept) -> _Kept:
-    """Return *kept* without its calls, as context is shown."""
-    return _Kept(kept.number, kept.ref, kept.role, kept.text, (), 0, kept.at_ms)
-
-
-def _ends(head: str, tail: str, safe_head: int, safe_tail: int, total: int, limit: int, *, head_only: bool) -> str:
-    """Return the two ends of a text with a mark between them that says how many characters are missing."""
-    mark = _gap(total)
-    room = limit - len(mark)
-    if room <= 0:
-        return head[: min(limit, safe_head)]
-    front = room if head_only else int(room * HEAD_SHARE)
-    front = min(front, safe_head)
-    back = 0 if head_only else min(room - int(room * HEAD_SHARE), safe_tail)
-    mark = _gap(total - front - back)
-    return head[:front] + mark + (tail[len(tail) - back :] if back else "")
-
-
-def _gap(count: int) -> str:
-    return f" […{count} characters left out…] "
+            break
+    while chosen and chosen[-1].role == "error":
+        chosen.pop()
+    return chosen[::-1]
 
 
 def _missing(count: int) -> str:
-    return f"[…{count} earlier messages left out…]\\n" if count else ""
+    return f"[…{count} messages left out…]\n" if count else ""
 
 
-def _clean(text: str) -> str:
-    """Return *text* without halves of characters, which no file and no request can hold."""
-    return text if text.isascii() else SURROGATE.sub("\ufffd", text)
+def _missing_size(count: int) -> int:
+    return len(_dumped(_missing(count))) - 2
 
 
-def _newest(entries: list[Entry]) -> int | None:
-    """Return the place of the newest row that is no error."""
-    return next((place for place in reversed(range(len(entries))) if entries[place].role != "error"), None)
-
-
-def _size(entry: Entry) -> int:
-    """Return the characters that a row takes in `text()`, its line end too."""
-    return len(dumps(entry.row(), ensure_ascii=False, separators=(",", ":"))) + 1
-
-
-def _rows(entries: tuple[Entry, ...], cut: int) -> list[dict[str, str]]:
-    rows = [entry.row() for entry in entries]
-    if cut:
-        place = next((i for i, entry in enumerate(entries) if entry.id[0] == "r"), None)
-        if place is not None:
-            rows[place]["text"] = f"[…{cut} earlier messages left out…]\n{rows[place]['text']}"
-    return rows
-
-
-def _text(rows: list[dict[str, str]]) -> str:
-    return "".join(dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-
-
-def _sealed(digest: Digest) -> Digest:
-    return replace(digest, sha256=sha256(digest.text().encode()).hexdigest())
+def _dumped(value: object) -> str:
+    return dumps(value, ensure_ascii=False, separators=(",", ":"))

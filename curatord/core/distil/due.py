@@ -259,7 +259,7 @@ def nothing_to_learn(digest: Digest) -> str | None:
         return f"the model never said more than {plural(digest.longest_assistant, 'character')}"
     if not (digest.tool_calls >= MIN_CALLS or digest.corrected or digest.fixed):
         return (
-            f"no sign of a lesson: {plural(digest.tool_calls, 'tool call')}, no correction, no failure that was mended, "
-            "no wish to keep anything"
+            f"no sign of a lesson: {plural(digest.tool_calls, 'tool call')}, no correction, no mended failure, no wish "
+            "to keep anything"
         )
     return None

@@ -16,7 +16,7 @@ import unicodedata
 from typing import Literal
 
 from curatord.core.cheap import dataclass
-from curatord.core.header import Fault, split_text
+from curatord.core.header import Fault, SplitText, split_text
 from curatord.core.plan import MAX_PATH_PARTS
 from curatord.core.skill import parse_skill
 
@@ -91,13 +91,15 @@ def patched(data: bytes, old: str, new: str) -> Edited | NotEdited:
         return NotEdited(
             code="header", reason=f"it would change the header's {', '.join(sorted(changed - _DESCRIBES))}"
         )
+    if after.header is not None and before.header is not None and set(after.header.mended) - set(before.header.mended):
+        return NotEdited(code="header", reason="its description could not be read without quotes")
     if not skill_after.body.strip() and skill_before.body.strip():
         return NotEdited(code="nothing", reason="it would leave an empty body")
     if open_fences(skill_after.body) and not open_fences(skill_before.body):
         return NotEdited(code="form", reason="a code block would not be closed")
     return Edited(
         data=result,
-        described=bool(changed) or _header_text(before.text, before) != _header_text(after.text, after),
+        described=bool(changed) or _header_text(before) != _header_text(after),
         description_before=_described(skill_before.description, skill_before.when_to_use),
         description=_described(skill_after.description, skill_after.when_to_use),
         body_before=skill_before.body,
@@ -161,9 +163,8 @@ def _with_ends(text: str, eol: str) -> str:
     return re.sub(r"\r\n|\r|\n", lambda _: eol, text)
 
 
-def _header_text(text: str, split: object) -> str:
-    header = getattr(split, "header", None)
-    return "" if header is None else text[header.start : header.end]
+def _header_text(split: SplitText) -> str:
+    return "" if split.header is None else split.text[split.header.start : split.header.end]
 
 
 def _described(description: str, when_to_use: str) -> str:

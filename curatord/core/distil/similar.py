@@ -13,19 +13,22 @@ from collections.abc import Collection
 
 from curatord.core.cheap import dataclass
 from curatord.core.cluster_index import Index
-from curatord.core.cluster_likeness import TWIN_CONTENT, TWIN_DESCRIPTION, TWIN_NAME, most_similar, twins
+from curatord.core.cluster_likeness import TWIN_CONTENT, TWIN_DESCRIPTION, TWIN_NAME, likeness, most_similar, twins
 from curatord.core.cluster_terms import SkillText as ClusterText
 from curatord.core.distil.digest import Digest
 from curatord.core.distil.view import LibraryView, SkillView
 
 __all__ = ["SHOWN", "TooLike", "nearest", "too_like"]
 
+# A description that is another's says the same trigger twice, whatever the name: every session would have to choose.
+SAME_DESCRIPTION = 0.9
+NEAR = 10
 SHOWN = 3  # contract, section 8: the three most similar, and those that the session used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLike:
-    """The skill that a new one would double; *patch*: the two are one, so it must be a patch; else the name is taken."""
+    """The skill that a new one is too like; *patch*: the two are one, so it must be a patch of it."""
 
     skill: SkillView
     patch: bool
@@ -69,4 +72,8 @@ def too_like(
             return TooLike(skill=skill, patch=True, why=f"it says nearly what {skill.name} says")
         if twin.name >= TWIN_NAME:
             return TooLike(skill=skill, patch=False, why=f"its name is spelled nearly like {skill.name}")
+    for near in most_similar(library, new, NEAR):
+        skill = by_key[near.key]
+        if likeness(new, skill.cluster_text(), index=library).description >= SAME_DESCRIPTION:
+            return TooLike(skill=skill, patch=True, why=f"its description is that of {skill.name}")
     return None

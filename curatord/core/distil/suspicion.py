@@ -15,9 +15,10 @@ __all__ = ["suspicions"]
 
 _ADDRESS = re.compile(
     r"(?<![\w.-])(?:[a-z][a-z0-9+.-]{1,12}://(?:[^\s/@\"'<>`]{1,200}@)?([^\s/:\"'<>`?#)\]},;]{1,255})|([a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,6})"
-    r"|((?:[0-9]{1,3}\.){3}[0-9]{1,3})(?![\w.]))",
+    r"|((?:[0-9]{1,3}\.){3}[0-9]{1,3})(?!\w|\.[0-9]))",
     re.IGNORECASE,
 )
+_NAMED = re.compile(r"[\w.%+-]{1,64}@[\w-]+(?:\.[\w-]+)+|[\w-]+(?:\.[\w-]+)*")  # what an address may be said as
 _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?|[$<{%].*)\Z", re.IGNORECASE)
 _PERMISSIONS = re.compile(
     r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:[0-7]{0,1}7[0-7]{2}|[0-7]{3}[67]|a\+\w*w|o\+w|u\+s|\+s)\b|\bchown\b|\bsetfacl\b|\bsetcap\b"
@@ -31,7 +32,9 @@ _ORDERS = re.compile(
     r"\bwithout\s+(?:asking|confirm\w*|waiting\s+for|the\s+user'?s?)\b|\b(?:never|do\s+not|don'?t|no\s+need\s+to)\s+(?:ask|confirm|prompt|wait\s+for)\b"
     r"|\bfrom\s+now\s+on\b|\b(?:in|for|at\s+the\s+(?:start|end)\s+of)\s+(?:every|each|all|any)\s+(?:future\s+)?(?:sessions?|conversations?|chats?|requests?|messages?)\b"
     r"|\b(?:send|upload|post|forward|submit|exfiltrate)\s+(?:\S+\s+){0,6}(?:to|at)\s+(?:https?://|\S+@|the\s+(?:server|endpoint|webhook))"
-    r"|\bauto(?:matically)?[- ]?(?:approve|accept|confirm)\b|\b(?:skip|disable|turn\s+off)\s+(?:all\s+|any\s+|the\s+)?(?:checks?|tests?|reviews?|hooks?|confirmations?|safety|sandbox\w*|approvals?)\b"
+    r"|\bauto(?:matically)?[- ]?(?:approve|accept|confirm)\b"
+    r"|\b(?:skip|disable|turn\s+off)\s+(?:all\s+|any\s+|the\s+)?"
+    r"(?:checks?|tests?|reviews?|hooks?|confirmations?|safety|sandbox\w*|approvals?)\b"
     r"|\bohne\s+(?:nachzufragen|r[uü]ckfrage)\b|\bab\s+(?:jetzt|sofort)\b|\bsin\s+preguntar\b|\bsans\s+demander\b|不要(?:询问|确认)|无需(?:询问|确认)|確認せず",
     re.IGNORECASE,
 )
@@ -46,9 +49,9 @@ def suspicions(before: str, after: str, said: str) -> tuple[str, ...]:
         after: The text that would stand there.
         said: What the user said in the session, in his own turns.
     """
-    known = before.casefold() + "\n" + said.casefold()
+    known = set(_NAMED.findall(f"{before}\n{said}".casefold()))
     found = []
-    hosts = sorted({host for host in _addresses(after) if host not in known})
+    hosts = sorted(address for address in _addresses(after) if address not in known)
     if hosts:
         found.append(f"it names an address that the user did not: {_listed(hosts)}")
     if new := _new(_PERMISSIONS, before, after, said):

@@ -27,18 +27,19 @@ __all__ = ["MAX_PATTERNS", "Wish", "Wishes", "parse_wishes"]
 MAX_PATTERNS = 500
 MAX_PATTERN_CHARS = 200
 READ_CHARS = 20_000
-_PIECE = re.compile(r"\(([^()]*)\)|(\*)|(?<!\w)(NAME)(?!\w)|(\s+)|([^()*\s]+?(?=[()*\s]|\Z))", re.DOTALL)
+_PIECE = re.compile(r"\(([^()]*)\)|(\s*\*\s*)|(?<!\w)(NAME)(?!\w)|(\s+)|([^()*\s]+?(?=[()*\s]|\Z))", re.DOTALL)
 _GAP = r"[^.!?\n。！？]{0,60}?"
 _NAME = r"[\"'`«“„「『]?(?P<name{n}>[^\W_](?:[\w-]{{0,62}}[^\W_])?)"
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _QUOTED = re.compile(r"^[ \t]{0,3}>[^\n]*$", re.MULTILINE)
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u202f": " "})
-_NOT = re.compile(
-    r"(?:\b(?:don'?t|do not|never|not|no need to|needn'?t|without|nicht|kein\w*|nie|ne|pas|jamais|no|nunca|n[aã]o|non|niet|не)\b"
-    r"|n't|不要|不用|别|別|不必|ないで|しなくて|하지 마)[^.!?\n]{0,25}\Z",
-    re.IGNORECASE,
+_NEGATION = (
+    r"(?:\b(?:don'?t|do not|never|not|no need to|needn'?t|without|nicht|kein\w*|nie|ne|pas|jamais|no|nunca"
+    r"|n[aã]o|non|niet|не)\b|n't|不要|不用|别|別|不必|ないで|しなくて|하지 마)"
 )
-_NOT_BEHIND = re.compile(r"\A[^.!?\n]{0,12}(?:しないで|しなくて|하지 마|nicht\b|niet\b)", re.IGNORECASE)
+_NOT_BEFORE = re.compile(rf"{_NEGATION}[^.!?\n]{{0,25}}\Z", re.IGNORECASE)
+_NOT_WITHIN = re.compile(_NEGATION, re.IGNORECASE)
+_NOT_BEHIND = re.compile(r"[^.!?\n]{0,12}(?:しないで|しなくて|하지 마|nicht\b|niet\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,8 @@ class Wishes:
         plain: Wish | None = None
         for pattern in self.patterns:
             for match in pattern.finditer(said):
-                if _NOT.search(said, max(0, match.start() - 40), match.start()) or _NOT_BEHIND.match(said, match.end()):
+                before = said[max(0, match.start() - 40) : match.start()]
+                if _NOT_BEFORE.search(before) or _NOT_WITHIN.search(match[0]) or _NOT_BEHIND.match(said, match.end()):
                     continue
                 names = [value for value in match.groupdict().values() if value]
                 if names:
@@ -112,7 +114,8 @@ def _compiled(line: str) -> re.Pattern[str] | str:
             pieces.append("(?:" + "|".join(_words(option) for option in options) + ")")
             words = words or any(options)
         elif star:
-            pieces.append(_GAP)
+            # With blanks around it stands for whole words; without, as scripts without blanks need it, for anything.
+            pieces.append(_GAP if star == "*" else rf"(?!\w){_GAP}(?<!\w)")
         elif name:
             names += 1
             pieces.append(_NAME.format(n=names))
