@@ -66,7 +66,7 @@ MAX_TEXT_BYTES = 256 * 1024  # of a support file whose links are looked at
 RACY_NS = 2_000_000_000  # FAT, the coarsest of all, counts in steps of two seconds
 _CHUNK = 1024 * 1024
 
-READING = 3  # raised whenever the same bytes are read as something else, so that kept readings are made again
+READING = 4  # raised whenever the same bytes are read as something else, so that kept readings are made again
 
 _VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,13 @@ __all__ = ["event_rows", "explain", "report", "run_rows", "session_rows", "show"
 def skill_rows(parts: Parts, *, problems: bool, library: str | None) -> list[dict[str, Any]]:
     """Return the contract's list of `skills`; *problems*: only those that have some."""
     look = parts.look()
-    waits = _waiting(parts, look)
+    waits, troubles = _waiting(parts, look), look.problems()
     keys = [key for key in sorted(look.facts) if library in (None, key.library)]
-    rows = [_skill_row(look, key, waits) for key in keys if look.facts[key].record.missing_since is None]
+    rows = [
+        _skill_row(look, key, waits, troubles.get(key, ()))
+        for key in keys
+        if look.facts[key].record.missing_since is None
+    ]
     rows += [row for row in _further_archived(parts, look) if library in (None, row["library"])]
     return [row for row in rows if row["problems"]] if problems else rows
 
@@ -39,7 +43,7 @@ def show(parts: Parts, said: str) -> dict[str, Any]:
     key = choose_skill(said, look.facts)
     testimony = parts.testimony({name: library.snapshot for name, library in look.libraries.items()})
     created = testimony.created_by(key)
-    row = _skill_row(look, key, _waiting(parts, look))
+    row = _skill_row(look, key, _waiting(parts, look), look.problems().get(key, ()))
     row["provenance"] = (
         None
         if created is None
@@ -171,7 +175,7 @@ def _waiting(parts: Parts, look: Look) -> dict[SkillKey, str]:
     return waits
 
 
-def _skill_row(look: Look, key: SkillKey, waits: Mapping[SkillKey, str]) -> dict[str, Any]:
+def _skill_row(look: Look, key: SkillKey, waits: Mapping[SkillKey, str], problems: Sequence[str]) -> dict[str, Any]:
     facts, verdict, skill = look.facts[key], look.verdicts[key], look.live.get(key)
     record, usage, idle = facts.record, facts.usage, verdict.idle
     return {
@@ -202,7 +206,7 @@ def _skill_row(look: Look, key: SkillKey, waits: Mapping[SkillKey, str]) -> dict
         "would": verdict.would_be,
         "archived_as": _archived_as(look, key),
         **_content(skill),
-        "problems": _problems(skill),
+        "problems": list(problems),
     }
 
 
@@ -279,13 +283,6 @@ def _content(skill: Skill | None) -> Mapping[str, Any]:
         "bytes": content.bytes,
         "fingerprint": content.fingerprint,
     }
-
-
-def _problems(skill: Skill | None) -> list[str]:
-    if skill is None:
-        return []
-    broken = [f"broken: {skill.broken}"] if skill.broken is not None else []
-    return [*broken, *(problem.words for problem in skill.problems)]
 
 
 def _history(parts: Parts, key: SkillKey) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ Codes of problems (the words beside them are for people):
     link-outward      a link within the package leads out of it and would not survive a move
     nested-skill      another SKILL.md within the package
     several-paths     links show the same package under more than one path
+
+and those of `core.skill_quality`, about descriptions and length.
 """
 
 from __future__ import annotations

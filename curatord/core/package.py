@@ -12,6 +12,7 @@ from curatord.core.library import OutwardLink, Problem, SkillContent
 from curatord.core.markdown import BodyFacts, Link, read_body
 from curatord.core.names import SKILL_FILE
 from curatord.core.skill import SkillText, parse_skill
+from curatord.core.skill_quality import text_problems
 
 __all__ = ["ReadFile", "describe"]
 
@@ -65,6 +66,7 @@ def describe(
         *_outward_links(files),
         *_nested(nested),
         *(_dead_links(facts, entry_file, by_rel) if text else ()),
+        *(text_problems(text) if text else ()),
     ]
     return SkillContent(
         entry_file=entry_file,

@@ -20,6 +20,7 @@ from curatord.core.observation import Birth, Observation, observe
 from curatord.core.ownership import SLACK, LibraryView, hand_edited
 from curatord.core.run_record import Counts
 from curatord.core.settings import LibrarySettings, LifecycleSettings
+from curatord.core.skill_quality import Described, twin_problems
 from curatord.core.skill_record import SkillRecord
 from curatord.core.usage import NO_USAGE, HostCounters, SkillUsage
 from curatord.core.values import LibraryName, SkillKey, State
@@ -161,6 +162,24 @@ class Look:
     def live(self) -> Mapping[SkillKey, Skill]:
         """All live skills of all libraries."""
         return self._live
+
+    def problems(self) -> Mapping[SkillKey, Sequence[str]]:
+        """Return in words what is wrong with each live skill, by itself or beside others; sound ones are left out."""
+        twins = twin_problems(
+            Described(
+                key=skill.key, scope=library.settings.host or library.settings.name, description=skill.description
+            )
+            for library in self.libraries.values()
+            for skill in library.snapshot.skills
+            if skill.broken is None
+        )
+        found: dict[SkillKey, Sequence[str]] = {}
+        for key, skill in sorted(self._live.items(), key=lambda item: item[0].place):
+            words = [f"broken: {skill.broken}"] if skill.broken is not None else []
+            words += [problem.words for problem in (*skill.problems, *twins.get(key, ()))]
+            if words:
+                found[key] = words
+        return found
 
     def counts(self) -> Counts:
         """Return the libraries by numbers, as this look found them."""

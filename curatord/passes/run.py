@@ -890,11 +890,11 @@ def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
 
 
 def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
-    rows: list[Mapping[str, Any]] = []
-    for key, skill in sorted(look.live.items(), key=lambda item: item[0].place):
-        words = [skill.broken] if skill.broken is not None else []
-        words += [problem.words for problem in skill.problems]
-        rows += [{"library": key.library, "skill": key.rel, "problem": text} for text in words]
+    rows = [
+        {"library": key.library, "skill": key.rel, "problem": words}
+        for key, problems in look.problems().items()
+        for words in problems
+    ]
     return tuple(rows[:MAX_PROBLEMS])
 
 

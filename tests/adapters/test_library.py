@@ -23,7 +23,7 @@ from curatord.core.library import LibrarySnapshot, Skill, linked_skills
 from curatord.core.settings import LibrarySettings
 from curatord.errors import InputError
 
-TEXT = "---\nname: {name}\ndescription: Does {name}\n---\n# {name}\n"
+TEXT = "---\nname: {name}\ndescription: Does {name}\nwhen_to_use: asked to\n---\n# {name}\n"
 
 
 def a_skill(root: Path, rel: str, text: str | None = None, **files: str) -> Path:
@@ -155,7 +155,7 @@ def test_names_that_differ(root: Path, header_name: str, broken: bool, problem: 
 
 def test_a_missing_name_is_fine(root: Path) -> None:
     """A header without a name is no problem."""
-    a_skill(root, "x", "---\ndescription: d\n---\n")
+    a_skill(root, "x", "---\ndescription: for d\n---\n")
 
     assert (None, ()) == (one(look(root), "x").broken, one(look(root), "x").problems)
 

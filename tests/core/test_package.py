@@ -13,7 +13,7 @@ from curatord.core.fingerprint import file_entry, fingerprint, link_entry
 from curatord.core.library import SkillContent
 from curatord.core.package import ReadFile, describe
 
-HEAD = "---\nname: a\ndescription: d\n---\n"
+HEAD = "---\nname: a\ndescription: for d\n---\n"
 
 
 def described(entry_file: str = "SKILL.md", links: dict[str, str] | None = None, **options: Any) -> SkillContent:
@@ -61,7 +61,7 @@ def test_counts() -> None:
         ({"SKILL.md": HEAD}, []),
         ({"SKILL.md": "# no header"}, ["no-header"]),
         ({"SKILL.md": "---\nname: a\n---\n"}, ["no-description"]),
-        ({"SKILL.md": "---\nname: a\ndescription: b: c\n---\n"}, ["mended-header"]),
+        ({"SKILL.md": "---\nname: a\ndescription: for b: c\n---\n"}, ["mended-header"]),
         ({"SKILL.md": HEAD + "[x](references/x.md)"}, ["dead-link"]),
         ({"SKILL.md": HEAD + "[x](references/x.md)", "references/x.md": ""}, []),
         ({"SKILL.md": HEAD + "[x](references/)", "references/x.md": ""}, []),
@@ -128,7 +128,7 @@ def test_not_all_read_means_no_identity() -> None:
     """A package of which only a part could be read has its reason and no fingerprint."""
     content = described(broken="cannot be read: x")
 
-    assert ("cannot be read: x", None, "d") == (content.broken, content.fingerprint, content.description)
+    assert ("cannot be read: x", None, "for d") == (content.broken, content.fingerprint, content.description)
 
 
 @pytest.mark.parametrize("folder", ["references", "templates", "assets", "scripts", "examples"])

@@ -80,6 +80,22 @@ def test_4_pinned_and_critical_skills_never_change(world: World) -> None:
     assert ["active", "active"] == [world.skill(name)["state"] for name in before]
 
 
+def test_4_holds_where_no_ledger_says_so_too(world: World) -> None:
+    """In a library without records of its host, only curatord's own word keeps a pinned skill; its neighbour goes."""
+    names = ("invoice-mail", "sql-explain", "terraform-plan")
+    world.run()
+    world.app.adopt([f"claude/{name}" for name in names], everything=False, agent_made=False, dry_run=False)
+    world.app.pin(["claude/invoice-mail"])
+    world.app.importance("claude/sql-explain", "critical")
+    before = {name: tree(world.claude / "skills" / name) for name in names[:2]}
+    for _ in range(20):
+        world.days(7.5)
+        world.run()
+
+    assert before == {name: tree(world.claude / "skills" / name) for name in before}
+    assert ["active", "active", "archived"] == [world.skill(name)["state"] for name in names]
+
+
 def test_7_a_run_that_was_killed_leaves_its_trace(tmp_path: Path) -> None:
     """run.json says `running` from before the work starts, and the next start says what became of it."""
     for attempt in range(20):  # a kill may come too late

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from curatord.adapters.sources.dsh_frames import MAGIC, DshSource, Frames
 from curatord.adapters.sources.json_lines import open_quietly
-from curatord.adapters.sources.told_lines import LineConversations, whole
+from curatord.adapters.sources.told_lines import LineConversations, replaced, whole
 from curatord.core.conversation.dsh import DshTeller
 from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
@@ -35,8 +35,8 @@ class DshConversations(LineConversations):
     ) -> Iterator[Said]:
         """Yield what was said in the log at *path*; see `Conversations`."""
         item = self._source.item_at(path)
-        if item is None:
-            return  # replaced by a log of a newer format, which holds all of it
+        if item is None or replaced(item.path):
+            return  # a log of a newer format, or the same one unpacked, holds all of it
         descriptor = open_quietly(item.path)
         try:
             if os.pread(descriptor, len(MAGIC), 0) == MAGIC:

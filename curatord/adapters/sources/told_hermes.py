@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from curatord.adapters.sources.hermes_db import TRIES, HermesSource, _DocumentHistory, _History, _whole
-from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError
+from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFiles, InUseError
 from curatord.core.conversation.hermes import HermesTeller
 from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
@@ -42,7 +42,7 @@ class HermesConversations:
 
     def __init__(self, path: str, *, scratch: str | None = None) -> None:
         self._source = HermesSource(path, scratch=scratch)
-        self._scratch = scratch
+        self._databases = DatabaseFiles(scratch=scratch)
 
     def said(
         self, path: str, session_id: str, since: Since, *, until: int | None, stop: Callable[[], bool]
@@ -52,6 +52,8 @@ class HermesConversations:
         if item is None or not item.size:
             return
         if item.path.endswith((".json", ".jsonl")):
+            if not os.path.isfile(item.path):
+                return
             yield from self._in_file(item.path, session_id, since, until)
             return
         telling = Telling(session_id, offset=since.offset, until=until)
@@ -62,37 +64,34 @@ class HermesConversations:
     # -- the database
 
     def _in_database(self, path: str, telling: Telling, until: int | None, stop: Callable[[], bool]) -> Iterator[Said]:
-        file = DatabaseFile(path, scratch=self._scratch)
+        file = self._databases.at(path)
         teller: HermesTeller | None = None
         last = 0
         tries = 0
-        try:
-            while True:
-                try:
-                    with file.open() as reading:
-                        history = _History(reading)
-                        if teller is None:
-                            teller = _teller(history, telling)
-                        else:
-                            teller.reads(history)
-                        while not stop():
-                            with reading.transaction():
-                                rows = history.of_session(telling.session_id, last, until, CHUNK_BYTES)
-                                reading.check()
-                                teller.feed(rows)
-                            if not rows or telling.silent:
-                                return
-                            last = rows[-1].id
-                            tries = 0
-                            teller.findings()
-                            yield from telling.take()
-                        return
-                except ChangedError:
-                    tries += 1
-                    if tries >= TRIES:
-                        raise InUseError(f"{path} changes faster than it can be read") from None
-        finally:
-            file.release()
+        while True:
+            try:
+                with file.open() as reading:
+                    history = _History(reading)
+                    if teller is None:
+                        teller = _teller(history, telling)
+                    else:
+                        teller.reads(history)
+                    while not stop():
+                        with reading.transaction():
+                            rows = history.of_session(telling.session_id, last, until, CHUNK_BYTES)
+                            reading.check()
+                            teller.feed(rows)
+                        if not rows or telling.silent:
+                            return
+                        last = rows[-1].id
+                        tries = 0
+                        teller.findings()
+                        yield from telling.take()
+                    return
+            except ChangedError:
+                tries += 1
+                if tries >= TRIES:
+                    raise InUseError(f"{path} changes faster than it can be read") from None
 
     # -- session files
 

@@ -5,10 +5,13 @@ A file is read from its beginning to the watermark that ingest has reached. What
 too, since it says what the rest means (whose file it is, which message goes on, which call failed), but not told. So
 half lines, lines too long to hold, compressed files and whole documents are what they are to ingest; what is ready is
 handed on after each stretch of some 32 MiB, which with the teller's own bounds is all that is held.
+
+What stands in two files of one name is told once: see `replaced`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Protocol, cast
@@ -20,7 +23,7 @@ from curatord.core.distil.said import Said
 from curatord.ports.conversation import Since
 from curatord.ports.source import Item, LineParser, Slice, Start
 
-__all__ = ["LineConversations", "TellerFactory", "whole"]
+__all__ = ["LineConversations", "TellerFactory", "replaced", "whole"]
 
 
 class TellerFactory(Protocol):
@@ -49,8 +52,8 @@ class LineConversations:
     ) -> Iterator[Said]:
         """Yield what was said in the file at *path*; see `Conversations`."""
         item = self._source.item_at(path)
-        if item is None:
-            return  # no transcript of this source, or one that a newer file replaces
+        if item is None or replaced(item.path):
+            return  # no transcript of this source, or one that another file replaces
         telling = self._telling(item, session_id, since, until)
         start = whole(item, until)
         source = self._source.parsed_by(lambda below, start: self._teller(below, start, telling))
@@ -68,6 +71,22 @@ class LineConversations:
         # Its watermark is its size: of one that was written anew and shorter, places say nothing any more.
         offset = 0 if item.size < since.offset and not item.path.endswith(PACKED) else since.offset
         return Telling(session_id, offset=offset, at_ms=since.at_ms, until=until, by_time=True)
+
+
+def replaced(path: str) -> bool:
+    """
+    Return whether another file beside the one at *path* holds all of it.
+
+    A packed file beside itself plain was left behind when it was unpacked, a document beside a journal of its name when
+    a newer version went on with it, a `.bak` beside what it is a copy of.
+    """
+    plain = path[: path.rindex(".")] if path.endswith(PACKED) else path
+    if plain != path and os.path.exists(plain):
+        return True
+    if plain.endswith(".json") and os.path.exists(plain + "l"):
+        return True
+    live, bak, _ = plain.rpartition(".bak.")
+    return bool(bak) and os.path.exists(live)
 
 
 def whole(item: Item, until: int | None) -> Start:

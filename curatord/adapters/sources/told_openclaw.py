@@ -3,11 +3,13 @@ What was said in an OpenClaw home: rows of an agent's database, or the files of 
 
 A session's rows are asked for a few hundred at a time in order of their `seq`, each time in a transaction of its own
 that is over before anything is handed on. The watermark is a row's number; a transcript that was rewritten has new
-rows with old words, so of such a session a row is only new if its time is, too.
+rows with old words, so of such a session a row is only new if its time is, too. Files stay after the upgrade to the
+database: where that has the session, it wins.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -15,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from curatord.adapters.sources.openclaw_db import OpenClawSource, Queries, unpacked_event
-from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading
+from curatord.adapters.sources.openclaw_db import DATABASE, OpenClawSource, Queries, unpacked_event
+from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFiles, InUseError, Reading
 from curatord.adapters.sources.told_lines import LineConversations
 from curatord.core.conversation.openclaw import OpenClawRowsTeller, OpenClawTeller
 from curatord.core.conversation.record_teller import ms_of
@@ -25,6 +27,7 @@ from curatord.core.distil.said import Said
 from curatord.core.transcript.ids import Guard
 from curatord.core.transcript.lines import EDGE, MAX_LINE
 from curatord.core.transcript.salvage import decoded
+from curatord.errors import TranscriptError
 from curatord.ports.conversation import Since
 from curatord.ports.source import LineParser, Start
 
@@ -47,7 +50,7 @@ class OpenClawConversations(LineConversations):
 
     def __init__(self, path: str, *, scratch: str | None = None) -> None:
         self._claw = OpenClawSource(path, scratch=scratch)
-        self._scratch = scratch
+        self._databases = DatabaseFiles(scratch=scratch)
         super().__init__(self._claw, self._teller_of)
 
     def said(
@@ -59,7 +62,23 @@ class OpenClawConversations(LineConversations):
             if item.size:
                 yield from self._in_database(item.path, session_id, since, until, stop)
             return
+        if item is not None and self._database_has(item.path, session_id):
+            return  # the upgrade took it over
         yield from super().said(path, session_id, since, until=until, stop=stop)
+
+    def _database_has(self, path: str, session_id: str) -> bool:
+        """Return whether the database of the agent whose file is at *path* holds the session as well."""
+        database = os.path.join(os.path.dirname(os.path.dirname(path)), "agent", DATABASE)
+        try:
+            if not os.path.getsize(database):
+                return False
+            with self._databases.at(database).open() as reading:
+                if "session_id" not in reading.columns("transcript_events"):
+                    return False
+                query = "SELECT 1 FROM transcript_events WHERE session_id = ? LIMIT 1"
+                return reading.connection.execute(query, (session_id,)).fetchone() is not None
+        except (FileNotFoundError, TranscriptError):
+            return False  # of a damaged database is told where it is read itself
 
     def _teller_of(self, path: str, start: Start, telling: Telling) -> LineParser:
         kind, parent = self._claw.told_of(f"{self._claw.path}/{path}")
@@ -79,46 +98,43 @@ class OpenClawConversations(LineConversations):
     def _in_database(
         self, path: str, session_id: str, since: Since, until: int | None, stop: Callable[[], bool]
     ) -> Iterator[Said]:
-        file = DatabaseFile(path, scratch=self._scratch)
+        file = self._databases.at(path)
         teller: OpenClawRowsTeller | None = None
         telling = Telling(session_id)
         last = -MAX_ID
         tries = 0
-        try:
-            while True:
-                try:
-                    with file.open() as reading:
-                        queries = _queries(reading)
-                        if queries is None:
-                            return
-                        while not stop():
-                            with reading.transaction():
-                                if teller is None:
-                                    both = _was_rewritten(reading, session_id)
-                                    telling = Telling(
-                                        session_id, offset=since.offset, at_ms=since.at_ms, until=until, both=both
-                                    )
-                                    teller = _rows_teller(reading, queries, telling)
-                                asked = (session_id, last, MAX_ID if until is None else until, CHUNK_ROWS)
-                                rows = _some(reading.connection.execute(queries.from_seq, asked))
-                                reading.check()
-                            for row in rows:
-                                _take(teller, *row)
-                                last = row[2]
-                            yield from telling.take()
-                            if not rows or telling.silent:
-                                telling.finish()
-                                yield from telling.take()
-                                return
-                            tries = 0
-                            teller.findings()
+        while True:
+            try:
+                with file.open() as reading:
+                    queries = _queries(reading)
+                    if queries is None:
                         return
-                except ChangedError:
-                    tries += 1
-                    if tries >= TRIES:
-                        raise InUseError(f"{path} changes faster than it can be read") from None
-        finally:
-            file.release()
+                    while not stop():
+                        with reading.transaction():
+                            if teller is None:
+                                both = _was_rewritten(reading, session_id)
+                                telling = Telling(
+                                    session_id, offset=since.offset, at_ms=since.at_ms, until=until, both=both
+                                )
+                                teller = _rows_teller(reading, queries, telling)
+                            asked = (session_id, last, MAX_ID if until is None else until, CHUNK_ROWS)
+                            rows = _some(reading.connection.execute(queries.from_seq, asked))
+                            reading.check()
+                        for row in rows:
+                            _take(teller, *row)
+                            last = row[2]
+                        yield from telling.take()
+                        if not rows or telling.silent:
+                            telling.finish()
+                            yield from telling.take()
+                            return
+                        tries = 0
+                        teller.findings()
+                    return
+            except ChangedError:
+                tries += 1
+                if tries >= TRIES:
+                    raise InUseError(f"{path} changes faster than it can be read") from None
 
 
 def _some(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from curatord.adapters.sources.opencode_db import OpenCodeSource, _content, _names, _session_query, _Tree
-from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading
+from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFiles, InUseError, Reading
 from curatord.core.conversation.opencode import Entry, OpenCodeTeller
 from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
@@ -44,7 +44,7 @@ class OpenCodeConversations:
 
     def __init__(self, path: str, *, scratch: str | None = None) -> None:
         self._source = OpenCodeSource(path, scratch=scratch)
-        self._scratch = scratch
+        self._databases = DatabaseFiles(scratch=scratch)
 
     def said(
         self, path: str, session_id: str, since: Since, *, until: int | None, stop: Callable[[], bool]
@@ -94,44 +94,41 @@ class OpenCodeConversations:
             yield from telling.take()
 
     def _in_database(self, path: str, telling: Telling, stop: Callable[[], bool]) -> Iterator[Said]:
-        file = DatabaseFile(path, scratch=self._scratch)
+        file = self._databases.at(path)
         asked: _Asked | None = None
         teller: OpenCodeTeller | None = None
         messages: list[tuple[int, str]] | None = None
         at = tries = 0
-        try:
-            while True:
-                try:
-                    with file.open() as reading:
-                        if asked is None:
-                            asked = _Asked(reading, telling.session_id)
-                            teller = OpenCodeTeller(asked, telling=telling, elsewhere=asked.elsewhere)
-                        asked.of(reading)
-                        assert teller is not None, "made with what it asks"
-                        if messages is None:
-                            with reading.transaction():
-                                messages = asked.messages()
+        while True:
+            try:
+                with file.open() as reading:
+                    if asked is None:
+                        asked = _Asked(reading, telling.session_id)
+                        teller = OpenCodeTeller(asked, telling=telling, elsewhere=asked.elsewhere)
+                    asked.of(reading)
+                    assert teller is not None, "made with what it asks"
+                    if messages is None:
+                        with reading.transaction():
+                            messages = asked.messages()
+                            reading.check()
+                    while at < len(messages):
+                        if stop() or telling.silent:
+                            return
+                        with reading.transaction():
+                            whole = asked.whole(*messages[at])
+                            if whole is not None:
+                                message, parts, place = whole
                                 reading.check()
-                        while at < len(messages):
-                            if stop() or telling.silent:
-                                return
-                            with reading.transaction():
-                                whole = asked.whole(*messages[at])
-                                if whole is not None:
-                                    message, parts, place = whole
-                                    reading.check()
-                                    teller.take(message, parts, place)
-                            at += 1
-                            tries = 0
-                            teller.findings()
-                            yield from telling.take()
-                        return
-                except ChangedError:
-                    tries += 1
-                    if tries >= TRIES:
-                        raise InUseError(f"{path} changes faster than it can be read") from None
-        finally:
-            file.release()
+                                teller.take(message, parts, place)
+                        at += 1
+                        tries = 0
+                        teller.findings()
+                        yield from telling.take()
+                    return
+            except ChangedError:
+                tries += 1
+                if tries >= TRIES:
+                    raise InUseError(f"{path} changes faster than it can be read") from None
 
 
 class _Asked:

@@ -26,11 +26,21 @@ from curatord.core.conversation.telling import Telling, joined, members, shorten
 from curatord.core.transcript.claude_code import (
     IN_FRONT,
     KEEP_QUEUE,
+    NOT_SAID,
     SLASH,
     ClaudeCodeParser,
+    _failed,
     _without_front,
 )
-from curatord.core.transcript.claude_records import Block, Message, Record, attachment_of, decode_record, prompt_text
+from curatord.core.transcript.claude_records import (
+    Block,
+    Message,
+    Record,
+    attachment_of,
+    decode_record,
+    outcome_of,
+    prompt_text,
+)
 from curatord.core.transcript.events import SessionKind, SessionTally
 from curatord.core.transcript.ids import content_key
 from curatord.core.transcript.salvage import text_of_raw
@@ -64,7 +74,7 @@ class ClaudeCodeTeller(ClaudeCodeParser):
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
         """Take whole lines with the offset at which each begins, one by one."""
         for line, offset in lines:
-            self._telling.at(offset, offset + len(line))
+            self._telling.line(line, offset)
             try:
                 record = decode_record(line)
             except (msgspec.MsgspecError, RecursionError):
@@ -74,7 +84,7 @@ class ClaudeCodeTeller(ClaudeCodeParser):
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Take a line too long to hold: what its beginning says of it."""
-        self._telling.at(offset, offset + size + 1)
+        self._telling.at(offset, offset + size)
         self._line.cut(head)
         super().oversize(head, tail, size, offset)
         self._line.cut(None)
@@ -118,8 +128,11 @@ class ClaudeCodeTeller(ClaudeCodeParser):
         super()._user(record, message, tally, side)
 
     def _errors(self, record: Record) -> None:
+        outcome = outcome_of(record.toolUseResult)
         for block in members(self._line.value.get("message"), "content"):
-            if block.get("type") == "tool_result" and block.get("is_error") is True:
+            if block.get("type") != "tool_result":
+                continue
+            if _failed(Block(is_error=block.get("is_error") is True), outcome):
                 call = block.get("tool_use_id")
                 self._telling.error(
                     record.uuid,
@@ -136,8 +149,14 @@ class ClaudeCodeTeller(ClaudeCodeParser):
         if tally.kind is SessionKind.OWN:
             self._telling.silence()
         elif not fired:
-            ref = self._typed_in or record.uuid
-            self._telling.user(ref, _without_behind(text) or self._typed, ms_of(record.timestamp))
+            text = _without_behind(text) or self._typed or self._text_at_hand()
+            if not text.startswith(NOT_SAID):
+                self._telling.user(self._typed_in or record.uuid, text, ms_of(record.timestamp))
+
+    def _text_at_hand(self) -> str:
+        """Return the prompt in a record of which the parser saw only the ends."""
+        message = self._line.value.get("message") if self._line.is_cut else None
+        return _without_front(joined(message.get("content"))) if isinstance(message, dict) else ""
 
     def _meta(self, record: Record, content: str | list[Block] | None, tally: SessionTally, side: bool) -> None:
         self._typed = self._command

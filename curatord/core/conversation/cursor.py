@@ -18,7 +18,7 @@ from curatord.core.conversation.record_teller import RecordTeller
 from curatord.core.conversation.telling import Telling, joined, members, shortened, tool_use
 from curatord.core.distil.said import MAX_SAID, ToolUse
 from curatord.core.transcript.cursor import CursorParser, CursorTextParser, _Record
-from curatord.core.transcript.events import SessionKind, SessionTally
+from curatord.core.transcript.events import OWN_MARK, SessionKind, SessionTally
 
 __all__ = ["CursorTeller", "CursorTextTeller"]
 
@@ -87,6 +87,7 @@ class CursorTextTeller(CursorTextParser):
         self._aside = False  # the lines are a thought's, a call's or a result's
         self._begun = self._ended = 0
         self._counted = False
+        self._spoken = False
 
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
         """Take lines; a head begins a block, all others belong to the one before."""
@@ -130,8 +131,10 @@ class CursorTextTeller(CursorTextParser):
             return
         self._telling.at(self._begun, self._ended)
         if role == "user":
-            if self._kind is SessionKind.OWN:
+            # What the parser saw of the prompt is its first line.
+            if self._kind is SessionKind.OWN or (not self._spoken and OWN_MARK in text):
                 self._telling.silence()
+            self._spoken = True
             self._telling.user(None, queried(text), None)
         else:
             used = [tool_use(name, "\n".join(arguments)) for name, arguments in tools]

@@ -36,11 +36,15 @@ class _Held:
         self.at_ms = at_ms
         self.text = ""
         self.tools: list[ToolUse] = []
-        self.errors: list[tuple[str, str]] = []
+        self.errors: dict[str, tuple[str, int, int]] = {}  # by call, with where each was first told
 
     @property
     def size(self) -> int:
-        return len(self.text) + sum(len(tool.arguments) for tool in self.tools) + sum(len(e[1]) for e in self.errors)
+        return (
+            len(self.text)
+            + sum(len(tool.arguments) for tool in self.tools)
+            + sum(len(text) for text, _, _ in self.errors.values())
+        )
 
 
 class GeminiCliTeller(RecordTeller, GeminiCliParser):
@@ -118,11 +122,10 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
         text, held.tools = self.words(value)
         held.text = shortened(text)
         held.tools = held.tools[:256]
-        held.errors = [
-            (_text(call.get("id")), shortened(_failure(call)))
-            for call in members(value, "toolCalls")[:256]
-            if call.get("status") in FAILED
-        ]
+        for call in members(value, "toolCalls")[:256]:
+            if call.get("status") in FAILED:
+                ident = _text(call.get("id")) or _text(call.get("name"))
+                held.errors.setdefault(ident, (shortened(_failure(call)), *self._telling.place))
         for call, tool in zip(members(value, "toolCalls"), held.tools, strict=False):
             self._telling.knows(_text(call.get("id")), tool)
         self._held_chars += held.size
@@ -146,7 +149,8 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
             self._telling.user(ref, held.text, held.at_ms)
             return
         self._telling.assistant(None, ref, held.text, held.tools, held.at_ms, new=True)
-        for call, text in held.errors:
+        for call, (text, begin, end) in held.errors.items():
+            self._telling.at(begin, end)
             self._telling.error(ref, text, held.at_ms, call=call or None)
 
     # -- the record at hand

@@ -31,7 +31,7 @@ class JsonlTeller(JsonlParser):
     def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
         """Take whole lines with the offset at which each begins, one by one."""
         for line, offset in lines:
-            self._telling.at(offset, offset + len(line))
+            self._telling.line(line, offset)
             super().feed([(line, offset)])
 
     def _talk(self, record: dict[str, Any], session: str, tally: SessionTally) -> int:

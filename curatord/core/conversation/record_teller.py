@@ -21,7 +21,7 @@ from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import ToolUse
 from curatord.core.transcript.events import SessionKind, SessionTally
 from curatord.core.transcript.lines import Unreadable, objects
-from curatord.core.transcript.record_parser import RecordParser
+from curatord.core.transcript.record_parser import LONG_ENOUGH, RecordParser
 from curatord.core.transcript.salvage import cut_off
 from curatord.core.transcript.times import ms_of_iso, ms_of_number
 
@@ -50,6 +50,11 @@ class Line:
         """Take the record that begins with *head* and is too long to hold; None: it is done with."""
         self._cut = head is not None
         self._text, self._value = b"", cut_off(head) if head is not None else None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only both ends of the record are there."""
+        return self._cut
 
     @property
     def value(self) -> dict[str, Any]:
@@ -115,7 +120,7 @@ class RecordTeller(RecordParser[Any, Any]):
         """Take whole lines with the offset at which each begins, one by one: no counting in bulk here."""
         decode = self._decode
         for line, offset in lines:
-            self._telling.at(offset, offset + len(line))
+            self._telling.line(line, offset)
             try:
                 record = decode(line)
             except (msgspec.MsgspecError, RecursionError):
@@ -125,7 +130,7 @@ class RecordTeller(RecordParser[Any, Any]):
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Take a line too long to hold: what its beginning says of it."""
-        self._telling.at(offset, offset + size + 1)
+        self._telling.at(offset, offset + size)
         self._line.cut(head)
         super().oversize(head, tail, size, offset)
         self._line.cut(None)
@@ -154,5 +159,7 @@ class RecordTeller(RecordParser[Any, Any]):
         turns = super()._answered(ident, tally)
         if self.tells(tally):
             text, tools = self.words(self._line.value)
-            self._telling.assistant(ident, self.ref(), text, tools, self.at_ms(), new=turns > 0)
+            # A short id may be that of every message: it makes no two of them one.
+            key = ident if ident is not None and len(ident) >= LONG_ENOUGH else None
+            self._telling.assistant(key, self.ref(), text, tools, self.at_ms(), new=turns > 0)
         return turns

@@ -101,6 +101,10 @@ class Telling:
         """Take what comes from the record between these offsets."""
         self._begin, self._end = begin, end
 
+    def line(self, line: bytes, offset: int) -> None:
+        """Take what comes from the *line* at *offset*; its newline, which may be cut off, is no part of it."""
+        self.at(offset, offset + len(line) - line.endswith(b"\n"))
+
     @property
     def place(self) -> tuple[int, int]:
         """Where the record at hand begins and ends."""

@@ -105,6 +105,7 @@ def _rows(messages: list[Any], session_id: str) -> list[Row]:
             continue
         content = message.get("content")
         calls = message.get("tool_calls")
+        time = message.get("timestamp")
         rows.append(
             Row(
                 id=place,
@@ -116,7 +117,7 @@ def _rows(messages: list[Any], session_id: str) -> list[Row]:
                 # The form in which the database keeps it, so that an imported session has the same keys.
                 tool_calls=json.dumps(calls).encode("ascii") if isinstance(calls, list) and calls else None,
                 tool_name=_text(message.get("tool_name")) or _text(message.get("name")),
-                timestamp=message.get("timestamp"),
+                timestamp=time if isinstance(time, (str, int, float)) else None,
                 observed=1 if message.get("observed") else 0,
             )
         )
