@@ -635,7 +635,9 @@ class Parts:
         )
 
     def _hermes_home(self) -> Path | None:
-        """Return the home of the first Hermes library, whose model `from_host: hermes` means."""
+        """Return the home of the first Hermes library, for `from_host: hermes`; None where that is not said."""
+        if self.config.llm is None or self.config.llm.from_host is None:
+            return None
         for settings, library in self.libraries:
             view = self.library_view(settings, library)
             if view.hermes is not None:

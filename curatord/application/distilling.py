@@ -41,6 +41,7 @@ def refine(parts: Parts, said: str, *, focus: str | None) -> dict[str, Any]:
         raise ConfigError("no model is configured", key="llm", hint="set `llm.primary` (curatord config show)")
     recover(parts)
     _read_up_to_now(parts)
+    judge(parts)
     session = _chosen(parts, said)
     order = DistilOrder(by_hand=True, sessions=(session.row,), focus=focus)
     record, result = DistilBatch(curation=parts.curation).run(order, stop=parts.surroundings.stop)

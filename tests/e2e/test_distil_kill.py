@@ -94,3 +94,29 @@ def test_kills_do_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
 def test_many_kills_do_nothing_twice(tmp_path: Path, seed: int) -> None:
     """The same, at many more instants."""
     _kill_now_and_then(tmp_path, seed=seed, kills=6)
+
+
+@pytest.mark.parametrize("words", [("daemon",), ("run",), ("refine", "s1")])
+def test_a_stop_ends_a_wait_for_a_model(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A model that says nothing for ten minutes does not hold up a stop; the session stays due."""
+    with stub(tmp_path, "--fault", "hang") as server:
+        world = DistilWorld(
+            folder=tmp_path,
+            url=server.url,
+            clock=HandClock(datetime.now(UTC)),
+            sections={"gates": {"first_run": "run"}, "umbrella": {"enabled": False}},
+        )
+        world.session("s1", ["deploy it", "that is wrong, you forgot the log", "thanks"], ago=2)
+        world.parts.close()
+        process = _process(world, *words)
+        deadline = time.monotonic() + 60
+        while not list((world.state / "digests").glob("*.jsonl")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=10)
+
+    world.open()
+    assert (143, []) == (process.returncode, world.log()), err
+    assert "due" == world.distil("s1")["state"]
+    world.parts.close()
