@@ -28,7 +28,7 @@ def _records(name: str, texts: list[str], world: DistilWorld) -> list[dict[str, 
         content: dict[int, list[dict[str, Any]]] = {
             0: [{"role": "user", "content": f"use this: {text}"}],
             1: [_model([{"type": "text", "text": f"I used {text} as you said."}])],
-            2: [_model([{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": f"run {text}"}}])],
+            2: [_model([{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": f"cd /x\n{text}"}}])],
             3: [
                 _model([{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "run"}}]),
                 {
