@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from curatord.core.cheap import dataclass
+from curatord.errors import StateError
 
 __all__ = ["DigestFiles"]
 
@@ -37,8 +38,17 @@ class DigestFiles:
         Write *text* under its hash, where it is not there yet.
 
         Raises:
-            OSError: It cannot be written; what hangs on it must not go on without its record.
+            StateError: It cannot be written; a question must not be asked without its record.
         """
+        try:
+            self._keep(sha256, text)
+        except OSError as error:
+            raise StateError(
+                f"a digest cannot be kept in {self.folder}: {error.strerror or error}",
+                hint="look at the free space and the permissions of the state folder",
+            ) from error
+
+    def _keep(self, sha256: str, text: str) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         path = self.folder / f"{sha256}.jsonl"
         if path.exists():

@@ -179,7 +179,7 @@ def batch(parts: Parts, *, stop: Callable[[], bool], alive: Callable[[], None]) 
     look_at = store.next_look_at()
     if look_at is not None and look_at <= now.timestamp() * 1000:
         parts.distil_judge.judge(now, stop=stop)
-    if not store.due() or parts.open_breaker(now) is not None:
+    if not store.due() or (_alone(parts) and parts.open_breaker(now) is not None):
         return None
     try:
         record, result = DistilBatch(curation=parts.curation).run(
@@ -189,6 +189,11 @@ def batch(parts: Parts, *, stop: Callable[[], bool], alive: Callable[[], None]) 
         return None  # somebody runs one by hand; the next tick asks again
     _keep_wait(parts, result, 0 if wait is None else wait[1], parts.clock.now())
     return _summary(record, result)
+
+
+def _alone(parts: Parts) -> bool:
+    """Return whether nobody can be asked in the primary's place."""
+    return parts.config.llm is None or parts.config.llm.fallback is None
 
 
 def _summary(record: RunRecord, result: DistilResult) -> str | None:

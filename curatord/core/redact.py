@@ -31,6 +31,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from math import log2
 from typing import Any
 
@@ -197,6 +198,7 @@ KEYISH = re.compile(r"pass|pwd|secret|token|key|cred|auth|bearer|jwt|dsn|cookie|
 
 # A marker ends what stood before it, so a secret that was glued to another one shows in the next round.
 MAX_ROUNDS = 8
+SHORT = 500  # characters of a text that is remembered with what became of it
 
 # Blanks to a pattern, and no signs that a text has: each stands for one escape while that is looked behind.
 ESCAPED = {"\\n": "\x1d", "\\r": "\x1e", "\\t": "\x1f"}
@@ -213,6 +215,12 @@ KINDS = (
 
 def redact(text: str, *, emails: bool = False) -> str:
     """Return *text* with its secrets replaced by markers; see `redacted`."""
+    return _redacted_short(text, emails) if len(text) <= SHORT else redacted(text, emails=emails).text
+
+
+@lru_cache(maxsize=2048)
+def _redacted_short(text: str, emails: bool) -> str:
+    """Return a short text redacted; names and descriptions of skills come again with every question."""
     return redacted(text, emails=emails).text
 
 

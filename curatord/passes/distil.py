@@ -320,6 +320,8 @@ class _Batch:
             answer = self.its.judge.answer(session, self.now, backfill=self.order.backfill)
             if isinstance(answer, NotDue):
                 return True
+            if self.order.library is not None and self._home(self._libraries(session)) != self.order.library:
+                return False  # its lessons are another library's, and wait for a run of that
         kept = KeptAnswer.decoded(session.answer)
         if kept is not None and not self.dry:
             case = self._resumed(session, kept)

@@ -355,6 +355,7 @@ class Curation:
         written = [(entry, key) for entry in done for key in entry.targets if entry.kind in _WRITES]
         run["added"] = [_written_row(entry, key) for entry, key in written if entry.kind == "create"]
         run["patched"] = [_written_row(entry, key) for entry, key in written if entry.kind != "create"]
+        run["pending"] = [proposal.id for proposal in self.store.proposals(None) if proposal.run_id == run_id]
         lines = [f"# curatord run {run_id}", "", f"**{summary}**"]
         lines += ["", *(f"- {in_markdown(entry.summary)}" for entry in done)] if done else []
         lines += ["", f"`curatord undo {run_id}` takes back what it did."] if done else []

@@ -435,8 +435,8 @@ def test_the_daemon_distils_between_runs_and_is_quiet_where_nothing_is_due(opene
 
 
 def test_a_run_of_one_library_leaves_others_alone(opened: Opened) -> None:
-    """A lesson for another library is refused with that reason."""
-    world, _ = opened(script=[reply(patch("deploy", "2. Push it.", "2. Push it hard."))])
+    """A session whose lessons are another library's is not asked about, and stays due."""
+    world, server = opened()
     world.skill("deploy")
     other = world.folder / "other"
     (other / "x").mkdir(parents=True)
@@ -445,10 +445,12 @@ def test_a_run_of_one_library_leaves_others_alone(opened: Opened) -> None:
     world.reopen(sections={"libraries": libraries, "umbrella": {"enabled": False}})
     world.session("s1", CORRECTED)
 
-    record = world.run(library="other")
+    world.run(library="other")
+    before = (len(server.calls()), world.distil("s1")["state"])
+    world.run(library="lib")
 
-    assert [] == record["patched"]
-    assert DEPLOY in world.text("deploy")
+    assert (0, "due") == before
+    assert (1, "skipped") == (len(server.calls()), world.distil("s1")["state"])
 
 
 # --- Trouble ----------------------------------------------------------------------------------------------------------
