@@ -41,6 +41,7 @@ from typing import Any, Literal, Protocol
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from curatord import __version__
 from curatord.adapters.instance import DaemonInstance
 from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
@@ -88,6 +89,11 @@ class DaemonApp(Protocol):
 
     def watch_roots(self) -> Sequence[Path]:
         """Return the folders and files whose changes matter, existing or not."""
+        ...
+
+    @property
+    def curated(self) -> Sequence[str]:
+        """The paths of the libraries that it may change, for other daemons' `doctor`."""
         ...
 
     def begin_round(self) -> None:
@@ -478,6 +484,8 @@ class Daemon:
             "activity": activity,
             "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
+            "libraries": list(self._app.curated),
+            "version": __version__,
             "last_error": next((trouble.text for trouble in self._trouble.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,

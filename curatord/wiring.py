@@ -243,6 +243,12 @@ class Parts:
                     return self.database
         return self._database
 
+    def look_with(self, database: Database) -> None:
+        """Use *database*, opened for looking, until something is to be written; for who examines the file itself."""
+        self.close()
+        self._forget_made(but=_WITHOUT_DATABASE)
+        self._database = database
+
     def _forget_made(self, *, but: Container[str]) -> None:
         """Forget every part that was made and is not in *but*; each is made anew when it is next asked for."""
         for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
@@ -588,7 +594,7 @@ class Parts:
         if self.config.llm is None:
             return None
         primary, _ = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
         )
         try:
             identity = primary.identity()
@@ -611,7 +617,7 @@ class Parts:
             self.config.llm,
             self.books,
             self.clock,
-            hermes_home=self._hermes_home(),
+            hermes_home=self.hermes_home(),
             environment=self.environ,
             on_start=models.append,
         )
@@ -634,7 +640,7 @@ class Parts:
             halt=halt,
         )
 
-    def _hermes_home(self) -> Path | None:
+    def hermes_home(self) -> Path | None:
         """Return the home of the first Hermes library, for `from_host: hermes`; None where that is not said."""
         if self.config.llm is None or self.config.llm.from_host is None:
             return None
@@ -728,7 +734,7 @@ class Parts:
         if self.config.llm is None:
             return False
         models = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self._hermes_home(), environment=self.environ
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
         )
         try:
             return all(model.identity().loopback for model in models if model is not None)

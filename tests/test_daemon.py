@@ -36,6 +36,7 @@ from curatord.logs import set_up
 class App:
     state_dir = Path(os.environ["STATE"])
     watch_mode = "auto"
+    curated = ("/home/u/.claude/skills",)
     tries = 0
     @property
     def rescan_every_s(self):

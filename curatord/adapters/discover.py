@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from curatord.adapters.sources.places import places as transcript_places
 from curatord.config.parse import Found
 from curatord.core.hosts import HOST_PLACES, host_home, library_places
 from curatord.core.settings import HostName, LibrarySettings, SourceSettings
@@ -23,11 +24,16 @@ MAX_LEDGER_BYTES = 16 * 2**20
 
 
 class FoundHost(NamedTuple):
-    """A host whose home is there; *why* is the environment variable that named it, or `default`."""
+    """
+    A host whose home, or whose transcripts, are there; *why* is the environment variable that named it, or `default`.
+
+    *named* are the places that variables name: a process without those variables would not find them.
+    """
 
     host: HostName
     home: str
     why: str
+    named: tuple[str, ...] = ()
 
 
 class FoundLibrary(NamedTuple):
@@ -77,15 +83,19 @@ def discover(environ: Mapping[str, str], home: str | None, *, count: bool = Fals
         if base[1] == "default" and home is not None:
             paths += [str(Path(home) / other) for other in places.others]
         there = next((path for path in paths if _is_folder(path, problems)), None)
-        if there is not None:
-            hosts.append(FoundHost(host=places.host, home=there, why=base[1]))
+        named = _named(places.host, environ, home, base, there)
+        if there is not None or named:
+            why = base[1] if base[1] != "default" or not named else named[0][1]
+            found = FoundHost(host=places.host, home=there or named[0][0], why=why, named=tuple(p for p, _ in named))
+            hosts.append(found)
 
     wanted = [(place.name, place.path, place.host) for place in library_places(environ, home)]
     for host in hosts:
         if host.host == "hermes":
             wanted += _profiles(host.home, problems)
-        if host.why == "default" and host.host == "openclaw" and not host.home.endswith(".openclaw"):
-            wanted.append(("openclaw-old", str(Path(host.home) / "skills"), "openclaw"))
+        table = next(places for places in HOST_PLACES if places.host == host.host)
+        if host.why == "default" and any(host.home == str(Path(home or "/") / other) for other in table.others):
+            wanted.append((f"{table.library}-old", str(Path(host.home) / "skills"), host.host))
     seen: dict[str, FoundLibrary] = {}
     for name, path, owner in wanted:
         if not _is_folder(path, problems):
@@ -110,6 +120,25 @@ def discover(environ: Mapping[str, str], home: str | None, *, count: bool = Fals
         handed = _agent_made(path) if count and owner == "hermes" else 0
         seen[real] = FoundLibrary(name=name, path=path, host=owner, skills=skills, handed_over=handed)
     return Discovery(hosts=tuple(hosts), libraries=tuple(seen.values()), problems=tuple(problems))
+
+
+def _named(
+    host: HostName, environ: Mapping[str, str], home: str | None, base: tuple[str, str], there: str | None
+) -> list[tuple[str, str]]:
+    """
+    Return the existing places of *host* that variables name, with the variable: its home, and what lies elsewhere.
+
+    *base* is its home and why, *there* the home if it exists. Profiles of a named home are places of their own.
+    """
+    named = [(there, base[1])] if there is not None and base[1] != "default" else []
+    for place in transcript_places(SourceSettings(host=host), environ, home=Path(home or "/")):
+        variable = place.why.rpartition("$")[2]
+        if place.why == "default" or not variable or not Path(place.path).exists():
+            continue
+        inside = any(f"{place.path}/".startswith(f"{above}/") for above, _ in named)
+        if "$" in place.why and (not inside or place.why.startswith("profile")):
+            named.append((place.path, variable))
+    return named
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -164,11 +164,12 @@ class Watcher:
 
     def stop(self) -> None:
         """Detach everything and wait for the threads, for at most five seconds."""
-        logging.getLogger("watchdog").removeHandler(self._listener)
         observer, self._observer = self._observer, None
         if observer is not None and observer.is_alive():
             observer.stop()
             observer.join(timeout=5)
+        # Last, since the threads warn of events that come while they end, and nobody else listens.
+        logging.getLogger("watchdog").removeHandler(self._listener)
 
     def watch(self, roots: Sequence[Path]) -> None:
         """Watch *roots* from now on; what is watched already goes on without a gap, the rest at the next `check`."""

@@ -80,6 +80,12 @@ class Application:
 
         return explain(self._parts, skill)
 
+    def doctor(self, *, notices: Sequence[str], llm: bool) -> Any:
+        """Return the contract's `doctor`."""
+        from curatord.application.doctor import doctor
+
+        return doctor(self._parts, notices=notices, llm=llm)
+
     # -- work
 
     def scan(self, *, backfill: bool = False) -> Any:

@@ -98,6 +98,11 @@ class Service:
             paths += [source.path] if narrowed is None else narrowed()
         return [Path(path) for path in paths]
 
+    @property
+    def curated(self) -> Sequence[str]:
+        """The paths of the libraries that may be changed."""
+        return [settings.path for settings in self._parts.config.libraries if settings.manage != "none"]
+
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie."""
         self._parts.begin_round()

@@ -92,6 +92,14 @@ class App(Protocol):
         """Return the contract's `cost`."""
         ...
 
+    def doctor(self, *, notices: Sequence[str], llm: bool) -> Json:
+        """
+        Return the contract's list of `doctor`.
+
+        *notices* are what reading the configuration had to say; *llm*: a model may be asked one small question.
+        """
+        ...
+
     # work
     def scan(self, *, backfill: bool) -> Json:
         """Ingest up to now and return the contract's `scan`; *backfill*: then distil the backlog, under `distil`."""

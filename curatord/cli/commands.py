@@ -77,6 +77,10 @@ def _init(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write there instead of the default place; - prints it")
 
 
+def _doctor(parser: Parser) -> None:
+    parser.add_argument("--no-llm", action="store_true", help="ask no model; offline")
+
+
 def _shell(parser: Parser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
 
@@ -184,8 +188,17 @@ COMMANDS: tuple[Command, ...] = (
         "set up",
         "find the hosts of this machine and write a commented configuration; touches nothing else",
         "curatord init --yes",
-        "setup:init",
+        "init:init",
         _init,
+    ),
+    Command(
+        "doctor",
+        "set up",
+        "examine everything, with the mend for what is wrong; exit 3 if anything is; changes nothing",
+        "curatord doctor --no-llm",
+        "doctor:doctor",
+        _doctor,
+        json=True,
     ),
     Command(
         "config",

@@ -6,7 +6,7 @@ from typing import Any
 
 from curatord.errors import CuratorError
 
-__all__ = ["OK", "SKIPPED", "of_changes", "of_error", "of_refined", "of_run", "of_scan", "of_status"]
+__all__ = ["OK", "SKIPPED", "of_changes", "of_doctor", "of_error", "of_refined", "of_run", "of_scan", "of_status"]
 
 OK = 0
 SKIPPED = 3
@@ -49,6 +49,11 @@ def of_refined(value: Any) -> int:
 def of_changes(changes: Any) -> int:
     """Return the code of changes (`cli.app`): 0 where all that was asked for is so now."""
     return SKIPPED if changes.get("skipped") or changes.get("failed") else OK
+
+
+def of_doctor(checks: Any) -> int:
+    """Return the code of `doctor`: 3 where a check failed; warnings and notes are no failure."""
+    return OK if all(check["ok"] for check in checks) else SKIPPED
 
 
 def of_status(status: Any, *, check: bool) -> int:

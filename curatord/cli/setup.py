@@ -1,8 +1,7 @@
-"""Commands that set up: config, completion, init, demo, try."""
+"""Commands that set up: config, completion, demo, try."""
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,13 +12,12 @@ from typing import TYPE_CHECKING
 from curatord.cli import exits
 from curatord.cli.context import Context
 from curatord.core.cheap import replace
-from curatord.errors import ConfigError, UsageError
+from curatord.errors import ConfigError
 
 if TYPE_CHECKING:
-    from curatord.adapters.discover import Discovery
     from curatord.config import Loaded
 
-__all__ = ["completion", "config_check", "config_schema", "config_show", "demo", "init", "try_out"]
+__all__ = ["completion", "config_check", "config_schema", "config_show", "demo", "try_out"]
 
 
 def config_show(context: Context) -> int:
@@ -68,99 +66,6 @@ def completion(context: Context) -> int:
 
     context.out.text(script(context.arguments.shell))
     return exits.OK
-
-
-def init(context: Context) -> int:
-    """Find hosts and libraries, say what was found and what follows, and write a configuration where none is."""
-    from curatord.loading import discover_hosts, places
-
-    found = discover_hosts(context.environ)
-    text = _config_text(found)
-    output = context.arguments.output
-    if output == "-":
-        context.out.text(text)
-        return exits.OK
-    _tell_found(context, found)
-    named = context.arguments.config or context.environ.get("CURATORD_CONFIG", "").strip()
-    where = output or named or places(context.environ).own
-    if where is None:
-        raise ConfigError("no home folder is known, so there is no place for a configuration", hint="--output FILE")
-    target = Path(where).absolute()
-    if target.exists() or target.is_symlink():
-        context.out.line(f"{target} is there already and stays as it is")
-        context.out.note("curatord init --output - prints what would be written now")
-        return exits.OK
-    if not context.arguments.yes and not _agreed(context, f"write {target}?"):
-        return exits.OK
-    _write_new(target, text)
-    context.out.line("wrote ", (str(target), "bold"))
-    context.out.line(
-        "next: curatord run --dry-run shows what would be done; curatord daemon does it when things are quiet"
-    )
-    return exits.OK
-
-
-def _config_text(found: Discovery) -> str:
-    """Return the commented configuration for what was found; a home named by a variable is written out."""
-    from curatord.config import parse
-    from curatord.config.sample import render_sample
-
-    settings = found.as_settings()
-    named = {host.host: host.home for host in found.hosts if host.why != "default"}
-    sources = tuple(replace(source, path=named.get(source.host)) for source in settings.sources)
-    text = render_sample(sources=sources or None, libraries=settings.libraries or None)
-    parse(text, {}, file="/config.yaml", home="/")  # never write what could not be read back
-    return text
-
-
-def _tell_found(context: Context, found: Discovery) -> None:
-    out = context.out
-    if not found.hosts:
-        out.line("no agent host was found on this machine")
-    for host in found.hosts:
-        why = "" if host.why == "default" else f" (named by {host.why})"
-        out.line("host     ", (host.host, "bold"), f"  {host.home}{why}")
-    for library in found.libraries:
-        out.line("library  ", (library.name, "bold"), f"  {library.path}, {library.skills} skills")
-        for other in library.same_as:
-            out.line(f"         the same folder as {other}")
-    for path, reason in found.problems:
-        out.note(("note: ", "yellow"), f"{path}: {reason}")
-    handed = sum(library.handed_over for library in found.libraries)
-    if handed:
-        out.line(f"managed from the start: the {handed} that Hermes' own ledger marks as made by its agent")
-    if found.libraries:
-        rest = "all others" if handed else "they are all yours: nothing"
-        told = "stay untouched until you hand them over" if handed else "is touched until you hand it over"
-        out.line(f"{rest} {told} (curatord adopt NAME)")
-
-
-def _agreed(context: Context, question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError("there is nobody to ask whether to write it", hint="add --yes")
-    context.out.flush()
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _write_new(target: Path, text: str) -> None:
-    """Write *text* to *target*, which must not be there; leaves nothing half written."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except OSError as error:
-        raise ConfigError(
-            f"{target}: {error.strerror}", file=str(target), hint="--output names another place"
-        ) from error
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-    except OSError as error:
-        target.unlink(missing_ok=True)
-        raise ConfigError(f"{target}: {error.strerror}", file=str(target), hint="nothing was written") from error
 
 
 def demo(context: Context) -> int:

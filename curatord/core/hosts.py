@@ -36,7 +36,7 @@ class HostPlaces(NamedTuple):
         below: What the program adds to the variable's folder (Gemini CLI: `.gemini`).
         home: Its home, relative to the user's.
         skills: Its skills folders: relative to its home, or to the user's where they begin with `~/`.
-        others: Former names of its home, relative to the user's.
+        others: Former names of its home, and homes of its forks, relative to the user's.
     """
 
     host: HostName
@@ -57,10 +57,16 @@ class LibraryPlace(NamedTuple):
 
 
 HOST_PLACES: tuple[HostPlaces, ...] = (
-    HostPlaces(host="claude-code", library="claude", variables=("CLAUDE_CONFIG_DIR",), home=".claude"),
+    HostPlaces(
+        host="claude-code",
+        library="claude",
+        variables=("CLAUDE_CONFIG_DIR",),
+        home=".claude",
+        others=(".config/claude",),
+    ),
     HostPlaces(host="hermes", library="hermes", variables=("HERMES_HOME",), home=".hermes"),
     HostPlaces(host="codex", library="codex", variables=("CODEX_HOME",), home=".codex"),
-    HostPlaces(host="pi", library="pi", variables=("PI_CODING_AGENT_DIR",), home=".pi/agent"),
+    HostPlaces(host="pi", library="pi", variables=("PI_CODING_AGENT_DIR",), home=".pi/agent", others=(".omp/agent",)),
     HostPlaces(
         host="openclaw",
         library="openclaw",

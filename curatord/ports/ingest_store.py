@@ -15,6 +15,7 @@ from curatord.core.cheap import dataclass, field
 from curatord.core.values import Event, EventKind
 
 if TYPE_CHECKING:
+    from curatord.core.drift import Stretch
     from curatord.core.watermark import Watermark
     from curatord.ports.source import Item, Slice
 
@@ -204,7 +205,8 @@ class SourceState:
     One source for `status` and `doctor`.
 
     *present* files were there at the last scan, *gone* ones were before. *records*, *unreadable*, *oversize* and
-    *unknown* (per type) are over all that was ever read; *bad* are some (path, offset, reason).
+    *unknown* (per type) are over all that was ever read; *bad* are some (path, offset, reason). *stretches* say how
+    that came about by version and day; readings before they were kept are in none.
     """
 
     source_id: int
@@ -228,6 +230,7 @@ class SourceState:
     versions: tuple[str, ...]
     problems: tuple[str, ...]
     bad: tuple[tuple[str, int, str], ...]
+    stretches: tuple[Stretch, ...] = ()
 
 
 @dataclass(slots=True)

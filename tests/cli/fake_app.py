@@ -170,6 +170,25 @@ COST: dict[str, Any] = {
     "index": {"bytes": 700, "warn_at": 6144, "error_at": 8192, "warning": None},
 }
 
+DOCTOR: list[dict[str, Any]] = [
+    {
+        "check": "state",
+        "ok": True,
+        "level": "fine",
+        "found": "/home/u/.local/state/curatord",
+        "mend": "",
+        "details": [],
+    },
+    {
+        "check": "source codex",
+        "ok": True,
+        "level": "warning",
+        "found": "/home/u/.codex: 3 files, 3 sessions; 12 records could not be read",
+        "mend": "look at the offsets in the details; what is whole was counted",
+        "details": ["unreadable: /home/u/.codex/a.jsonl at offset 17: not JSON"],
+    },
+]
+
 PENDING: dict[str, Any] = {
     "id": "3f9a2c",
     "kind": "archive",
@@ -240,6 +259,7 @@ class FakeApp:
             "report": {"run_id": RUN["run_id"], "path": "/r/REPORT.md", "text": "# curatord run\n", "run": RUN},
             "explain": EXPLAIN,
             "cost": COST,
+            "doctor": DOCTOR,
             "scan": SCAN,
             "run": RUN,
             "refine": REFINED,

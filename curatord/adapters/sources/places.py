@@ -74,7 +74,7 @@ def _claude_code(env: Mapping[str, str], home: Path) -> list[Place]:
     # Some old installations have the second; where both are there, both are read, and what is in both counts once.
     first = home / ".claude" / "projects"
     second = home / ".config" / "claude" / "projects"
-    chosen = [first, second] if second.is_dir() else [first]
+    chosen = [first, second] if os.path.isdir(second) else [first]
     return [Place(host="claude-code", path=str(path), why="default") for path in chosen]
 
 
@@ -84,11 +84,12 @@ def _hermes(env: Mapping[str, str], home: Path) -> list[Place]:
     why = "$HERMES_HOME" if value is not None else "default"
     found = [Place(host="hermes", path=str(top), why=why)]
     profiles = top / "profiles"
-    if profiles.is_dir():
+    # What this user may not look into is no profile of theirs; asking must not end the scan of everything else.
+    if os.path.isdir(profiles) and os.access(profiles, os.R_OK | os.X_OK):
         found += [
             Place(host="hermes", path=str(folder), why=f"profile of {why}")
             for folder in sorted(profiles.iterdir())
-            if folder.is_dir()
+            if os.path.isdir(folder)
         ]
     return found
 
@@ -100,7 +101,7 @@ def _pi(env: Mapping[str, str], home: Path) -> list[Place]:
             return [Place(host="pi", path=os.path.join(value, below) if below else value, why=f"${variable}")]
     first = home / ".pi" / "agent" / "sessions"
     fork = home / ".omp" / "agent" / "sessions"  # oh-my-pi
-    chosen = [first, fork] if fork.is_dir() else [first]
+    chosen = [first, fork] if os.path.isdir(fork) else [first]
     return [Place(host="pi", path=str(path), why="default") for path in chosen]
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from curatord.adapters.sources.hermes_db import TRIES, HermesSource, _DocumentHistory, _History, _whole
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFiles, InUseError
+from curatord.adapters.sources.told_lines import handed
 from curatord.core.conversation.hermes import HermesTeller
 from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
@@ -114,7 +115,7 @@ class HermesConversations:
         teller = _teller(_DocumentHistory(document), telling, places=ends, copies=False)
         teller.feed(document.rows)
         telling.finish()
-        yield from telling.take()
+        yield from handed(telling)
 
 
 def _teller(

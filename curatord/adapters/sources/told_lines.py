@@ -23,7 +23,7 @@ from curatord.core.distil.said import Said
 from curatord.ports.conversation import Since
 from curatord.ports.source import Item, LineParser, Slice, Start
 
-__all__ = ["LineConversations", "TellerFactory", "replaced", "whole"]
+__all__ = ["LineConversations", "TellerFactory", "handed", "replaced", "whole"]
 
 
 class TellerFactory(Protocol):
@@ -59,11 +59,11 @@ class LineConversations:
         source = self._source.parsed_by(lambda below, start: self._teller(below, start, telling))
         with closing(cast("Generator[Slice]", source.read(item, start, stop))) as slices:
             for slice_ in slices:
-                yield from telling.take()
+                yield from handed(telling)
                 if telling.silent or (until is not None and slice_.offset >= until and not slice_.last):
                     break
         telling.finish()
-        yield from telling.take()
+        yield from handed(telling)
 
     def _telling(self, item: Item, session_id: str, since: Since, until: int | None) -> Telling:
         if not self._source.is_document(item.path):
@@ -71,6 +71,12 @@ class LineConversations:
         # Its watermark is its size: of one that was written anew and shorter, places say nothing any more.
         offset = 0 if item.size < since.offset and not item.path.endswith(PACKED) else since.offset
         return Telling(session_id, offset=offset, at_ms=since.at_ms, until=until, by_time=True)
+
+
+def handed(telling: Telling) -> Iterator[Said]:
+    """Yield what is ready; where an item is written anew as a whole, without places that say nothing the next time."""
+    for said in telling.take():
+        yield said._replace(offset=0) if telling.by_time and said.at_ms is not None else said
 
 
 def replaced(path: str) -> bool:

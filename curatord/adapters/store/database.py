@@ -25,9 +25,9 @@ from pathlib import Path
 from curatord.core.cheap import dataclass, field
 from curatord.errors import StateCorruptError, StateError, StateTooNewError
 
-__all__ = ["FILE_NAME", "Database", "from_ms", "open_database", "open_empty_database", "to_ms"]
+__all__ = ["FILE_NAME", "Database", "from_ms", "migrate", "open_database", "open_empty_database", "to_ms"]
 
-NEWEST = 5  # migrations in `schema`, which is imported only where one is due; a test holds them equal
+NEWEST = 6  # migrations in `schema`, which is imported only where one is due; a test holds them equal
 BUSY_TIMEOUT_S = 10.0
 FILE_NAME = "curatord.db"
 
@@ -310,6 +310,11 @@ def _check_and_migrate(connection: sqlite3.Connection, path: Path, *, read_only:
         raise StateError(
             f"{path} has schema {have}, this curatord needs {NEWEST}", hint="any writing command brings it up to date"
         )
+    migrate(connection)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a database up to date, all of its missing steps in one transaction."""
     from curatord.adapters.store.schema import MIGRATIONS
 
     connection.execute("BEGIN IMMEDIATE")

@@ -20,8 +20,16 @@ from typing import Any
 import msgspec
 
 from curatord.adapters.store.database import Database
+from curatord.adapters.store.stretches import note_stretches, summed
 from curatord.core.cheap import dataclass, field
-from curatord.core.transcript.events import MAX_CWDS, MAX_NAMES, MAX_OFFSETS, OTHER, SessionKind, SessionTally
+from curatord.core.transcript.events import (
+    DAY_MS,
+    MAX_CWDS,
+    MAX_NAMES,
+    MAX_OFFSETS,
+    SessionKind,
+    SessionTally,
+)
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
 from curatord.ports.ingest_store import Details, Known, Reading
@@ -307,7 +315,8 @@ class IngestStore:
                     self._gather(connection, batch, reading, file_id, session, tally)
                 done.append((place, file_id, shared))
             self._flush(connection, batch)
-            self._note_sources(connection, [r for r, (_, i, _) in zip(readings, done, strict=True) if i is not None])
+            written = [r for r, (_, i, _) in zip(readings, done, strict=True) if i is not None]
+            self._note_sources(connection, written, now_ms)
         return done
 
     def _refuse_counted(self, connection: sqlite3.Connection, reading: Reading) -> None:
@@ -371,7 +380,7 @@ class IngestStore:
                 counts = [a + b for a, b in zip(counts, held, strict=False)]
                 first = min((at for at in (first, held[4]) if at is not None), default=None)
                 last = max((at for at in (last, held[5]) if at is not None), default=None)
-                calls = _summed(json.loads(held[6]), calls)
+                calls = summed(json.loads(held[6]), calls)
         batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
@@ -478,10 +487,11 @@ class IngestStore:
             connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
             connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
 
-    def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading]) -> None:
-        """Add to the sources what `doctor` wants to know; most batches have nothing of the kind."""
+    def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading], now_ms: int) -> None:
+        """Add to the sources what `doctor` wants to know."""
         for source_id in {reading.source_id for reading in readings}:
             found = [r.slice.findings for r in readings if r.source_id == source_id]
+            note_stretches(connection, source_id, found, now_ms // DAY_MS)
             versions = {version for f in found for version in f.versions}
             unknown: dict[str, int] = {}
             for f in found:
@@ -497,7 +507,7 @@ class IngestStore:
             connection.execute(
                 "UPDATE sources SET unknown = ?, versions = ?, oversize = oversize + ?, repeated = repeated + ?,"
                 " naive_times = naive_times + ?, future_times = future_times + ? WHERE id = ?",
-                (_json(_summed(json.loads(held[0]), unknown)), _json(kept), *sums, source_id),
+                (_json(summed(json.loads(held[0]), unknown)), _json(kept), *sums, source_id),
             )
 
     @contextlib.contextmanager
@@ -586,11 +596,3 @@ def _join_session(session: _Session, tally: SessionTally) -> None:
         if cwd not in session.cwds and len(session.cwds) < MAX_CWDS:
             session.cwds.append(cwd)
             session.changed = True
-
-
-def _summed(into: dict[str, int], more: dict[str, int]) -> dict[str, int]:
-    for name, count in more.items():
-        if name not in into and len(into) >= MAX_NAMES:
-            name = OTHER
-        into[name] = into.get(name, 0) + count
-    return into

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
+from curatord.adapters.store.stretches import stretches_of
 from curatord.core.values import Event, EventKind, LibraryName, SessionId, SkillName
 from curatord.ports.ingest_store import CreatedBy, Resolve, SessionRow, SkillUse, SourceState
 
@@ -202,6 +203,7 @@ class IngestQueries:
                     versions=tuple(json.loads(row[11])),
                     problems=(*json.loads(row[12]), *(f"{path}: {error}" for path, error in errors)),
                     bad=tuple((path, offset, why) for path, told in bad for offset, why in json.loads(told)),
+                    stretches=stretches_of(self._connection, source_id),
                 )
             )
         return found

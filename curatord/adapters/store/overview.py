@@ -88,9 +88,23 @@ class Overview:
                 scanned_at=from_ms(scanned_at),
                 sessions=sessions,
                 newest_record_at=from_ms(newest),
-                problems=(*json.loads(problems), *(f"{path}: {error}" for path, error in failing)),
+                problems=(
+                    *json.loads(problems),
+                    *(f"{path}: {error}" for path, error in failing),
+                    *self._drift(source_id),
+                ),
             )
         return found
+
+    def _drift(self, source_id: int) -> list[str]:
+        """Return what is unusual of late in what the source writes; mostly nothing is, and nothing is imported."""
+        odd = "SELECT 1 FROM stretches WHERE source = ? AND (unknown != '{}' OR unreadable OR NOT turns) LIMIT 1"
+        if self._connection.execute(odd, (source_id,)).fetchone() is None:
+            return []
+        from curatord.adapters.store.stretches import stretches_of
+        from curatord.core.drift import drift_of
+
+        return [f"{drift.sentence} (curatord doctor)" for drift in drift_of(stretches_of(self._connection, source_id))]
 
     def skills(self) -> dict[str, int]:
         """Return the numbers of remembered skills that are there: by state, by whose they are, pinned."""

@@ -12,6 +12,7 @@ from curatord.adapters.store.schema_curation import CURATION_1
 from curatord.adapters.store.schema_distil import DISTIL_1
 from curatord.adapters.store.schema_ingest import INGEST_1
 from curatord.adapters.store.schema_library import LIBRARY_1
+from curatord.adapters.store.schema_stretches import STRETCHES_1
 from curatord.core.cheap import dataclass
 
 __all__ = ["MIGRATIONS", "Migration"]
@@ -30,5 +31,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(name="curation: skills, runs, actions, proposals", statements=CURATION_1),
     Migration(name="library: kept readings of packages", statements=LIBRARY_1),
     Migration(name="umbrella: remembered answers of models", statements=ANSWERS_1),
+    Migration(name="stretches: what was read by version and day", statements=STRETCHES_1),
     Migration(name="distil: sessions that were looked at, candidates", statements=DISTIL_1),
 )

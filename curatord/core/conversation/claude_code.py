@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from curatord.core.conversation.record_teller import Line, ms_of
-from curatord.core.conversation.telling import Telling, joined, members, shortened, tool_use
+from curatord.core.conversation.telling import Telling, joined, members, shortened, tool_use, without_tags
 from curatord.core.transcript.claude_code import (
     IN_FRONT,
     KEEP_QUEUE,
@@ -149,7 +149,7 @@ class ClaudeCodeTeller(ClaudeCodeParser):
         if tally.kind is SessionKind.OWN:
             self._telling.silence()
         elif not fired:
-            text = _without_behind(text) or self._typed or self._text_at_hand()
+            text = without_tags(text, IN_FRONT) or self._typed or self._text_at_hand()
             if not text.startswith(NOT_SAID):
                 self._telling.user(self._typed_in or record.uuid, text, ms_of(record.timestamp))
 
@@ -196,14 +196,3 @@ def _typed_command(content: str | list[Block] | None) -> str:
     name = _NAME.search(text)
     arguments = text.partition("<command-args>")[2].partition("</command-args>")[0]
     return f"/{name[1] if name else ''} {arguments}".strip()
-
-
-def _without_behind(text: str) -> str:
-    """Return *text* without what the program put behind a prompt."""
-    text = text.strip()
-    while tag := next((tag for tag in IN_FRONT if text.endswith(f"</{tag}>")), None):
-        begin = text.rfind(f"<{tag}>")
-        if begin < 0:
-            break
-        text = text[:begin].rstrip()
-    return text

@@ -54,6 +54,7 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
         self._held: dict[str, _Held] = {}
         self._held_chars = 0
         self._message_at_hand: dict[str, Any] = {}
+        self._values: dict[str, dict[str, Any]] | None = None  # of the record at hand, by id
         telling.before_finish(self._hand_over)
         super().__init__(path, telling=telling, **how)
 
@@ -63,6 +64,10 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
         return joined(value.get("content")), tools
 
     # -- the parser, listened to
+
+    def _take(self, record: Any, line: bytes) -> None:
+        self._values = None
+        super()._take(record, line)
 
     def count(self, line: _Line, tally: SessionTally) -> tuple[int, bool]:
         """Take back besides what was rewound."""
@@ -112,6 +117,7 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
         self._held_chars += held.size
         while len(self._held) > HELD or self._held_chars > HELD_CHARS:
             self._tell(next(iter(self._held)))
+        self._telling.at(begin, end)  # where we are still
 
     def _renew(self, value: dict[str, Any]) -> None:
         ident = value.get("id")
@@ -164,7 +170,9 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
             yield value
 
     def _value_of(self, message: _Message) -> dict[str, Any]:
-        return next((value for value in self._messages_at_hand() if value.get("id") == message.id), {})
+        if self._values is None:
+            self._values = {_text(value.get("id")): value for value in self._messages_at_hand()}
+        return self._values.get(message.id or "", {})
 
 
 def _text(value: object) -> str:

@@ -4,7 +4,8 @@ What was said in Hermes' sessions: rows of its database, or messages of its olde
 The rules are those of `core/transcript/hermes.py`, whose parser this one listens to: copies that a compaction or a
 branch inserted, summaries, the reviewer's prompts of older builds and other people's talk in a group are not told;
 rewound rows did happen, and are. Of a prompt that Hermes made of a slash command only what the person typed is told,
-of one that a channel put skills in front of only what stands behind them. Prompts of a schedule are not told, though
+of one that a channel put skills in front of only what stands behind them, of one with recalled memory around it (a
+section in `<memory-context>`) only what is no memory. Prompts of a schedule are not told, though
 what the model did on them is.
 
 Unknown: where the body of an auto-loaded skill ends, if it names no folder; then only the last paragraph is told.
@@ -16,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from curatord.core.conversation.telling import Telling, tool_use
+from curatord.core.conversation.telling import Telling, tool_use, without_tags
 from curatord.core.transcript.events import SessionKind, SessionTally
 from curatord.core.transcript.hermes import (
     _INVOKED,
@@ -35,6 +36,8 @@ __all__ = ["HermesTeller"]
 
 _ALONGSIDE = "The user has provided the following instruction alongside the skill invocation: "
 _INSTRUCTION = re.compile(r"^User instruction: (.*?)(?=\n\n|\n\[|\Z)", re.MULTILINE | re.DOTALL)
+
+RECALLED = ("memory-context",)  # what some builds leave in the row of what a memory put beside it
 
 Places = Callable[[int], tuple[int, int]]
 
@@ -74,7 +77,9 @@ class HermesTeller(HermesParser):
         before = tally.user_turns
         super()._user(row, text, at, session, tally)
         if tally.user_turns > before and self._tells(session.kind, row) and session.kind is not SessionKind.SCHEDULED:
-            self._telling.user(str(row.id), typed(text), at)
+            said = typed(text)
+            if said or not text.strip():  # else all of it is recalled
+                self._telling.user(str(row.id), said, at)
 
     def _assistant(self, row: Row, at: int | None, session: _Session, tally: SessionTally) -> int:
         turns = super()._assistant(row, at, session, tally)
@@ -97,6 +102,7 @@ class HermesTeller(HermesParser):
 
 def typed(text: str) -> str:
     """Return of a user's row what the person typed: a command with its text, or the text behind loaded skills."""
+    text = without_tags(text, RECALLED)
     if not text.startswith(("[IMPORTANT: ", "[SYSTEM: ")):
         return text
     invoked = _INVOKED.match(text)

@@ -11,12 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from curatord.core.conversation.record_teller import RecordTeller
-from curatord.core.conversation.telling import joined, members, tool_use
+from curatord.core.conversation.telling import joined, members, tool_use, without_tags
 from curatord.core.distil.said import ToolUse
 from curatord.core.transcript.events import SessionTally
 from curatord.core.transcript.qwen_code import BODY, QwenCodeParser, _Record
 
 __all__ = ["QwenCodeTeller"]
+
+
+REMINDERS = ("system-reminder",)
 
 
 class QwenCodeTeller(RecordTeller, QwenCodeParser):
@@ -50,7 +53,7 @@ class QwenCodeTeller(RecordTeller, QwenCodeParser):
     def typed(self, text: str) -> str:
         """Return a prompt, of a skill's body what the person typed for it."""
         if not text.startswith(BODY):
-            return text
+            return without_tags(text, REMINDERS)
         folder, _, rest = text[len(BODY) :].partition("\n")
         command = "/" + folder.strip().replace("\\", "/").rstrip("/").rpartition("/")[2]
         before, end, _ = rest.rpartition("</skill-args>")

@@ -153,7 +153,9 @@ class RecordTeller(RecordParser[Any, Any]):
     def _said(self, text: str, tally: SessionTally, by: SessionKind = SessionKind.PERSON) -> None:
         super()._said(text, tally, by)
         if self.tells(tally) and self._kind is not SessionKind.SCHEDULED:
-            self._telling.user(self.ref(), self.typed(text), self.at_ms())
+            typed = self.typed(text)
+            if typed.strip() or not text.strip():  # else all of it is the program's
+                self._telling.user(self.ref(), typed, self.at_ms())
 
     def _answered(self, ident: str | None, tally: SessionTally) -> int:
         turns = super()._answered(ident, tally)

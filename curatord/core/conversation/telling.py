@@ -17,19 +17,21 @@ Everything is bounded: a text to `MAX_SAID`, the calls of a message and the call
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from curatord.core.distil.said import MAX_SAID, Role, Said, ToolUse
 from curatord.core.transcript.lines import printable
 
-__all__ = ["MAX_ARGUMENTS", "Telling", "joined", "members", "one_line", "shortened", "tool_use"]
+__all__ = ["MAX_ARGUMENTS", "Telling", "joined", "members", "one_line", "shortened", "tool_use", "without_tags"]
 
 MAX_ARGUMENTS = 20_000  # characters of one call's arguments
 MAX_TOOLS = 256  # of one message
 KEEP_CALLS = 1024  # calls remembered for the errors that they may give
 KEEP_ERRORS = 256  # behind an open message
 MAX_REF = 200
+_SPACE = re.compile(r"\s*")
 WORDLESS = "[image]"  # what a person said who only showed something
 
 
@@ -83,7 +85,7 @@ class Telling:
         self._offset = offset
         self._at_ms = at_ms
         self._until = until
-        self._by_time = by_time
+        self.by_time = by_time
         self._both = both
         self._begin = self._end = 0
         self._silent = False
@@ -141,7 +143,7 @@ class Telling:
         if self._silent or self.beyond:
             return False
         known = self._at_ms is not None and at_ms is not None and at_ms <= self._at_ms
-        if self._by_time and at_ms is not None and self._at_ms is not None:
+        if self.by_time and at_ms is not None and self._at_ms is not None:
             return not known
         return self._end > self._offset and not (self._both and known)
 
@@ -263,6 +265,28 @@ class Telling:
     def _attach(tools: list[ToolUse], tool: ToolUse) -> None:
         if len(tools) < MAX_TOOLS:
             tools.append(tool)
+
+
+def without_tags(text: str, tags: Sequence[str]) -> str:
+    """Return *text* without the sections in one of *tags* that stand whole before or behind it: the program's."""
+    text = text.strip()
+    begin, end = 0, len(text)
+    again = True
+    while again:
+        again = False
+        for tag in tags:
+            opens, closes = f"<{tag}>", f"</{tag}>"
+            if text.startswith(opens, begin):
+                at = text.find(closes, begin, end)
+                if at >= 0:
+                    begin, again = _SPACE.match(text, at + len(closes)).end(), True  # type: ignore[union-attr]  # matches
+            if text.endswith(closes, begin, end):
+                at = text.rfind(opens, begin, end)
+                if at >= 0:
+                    end, again = at, True
+                    while end > begin and text[end - 1].isspace():
+                        end -= 1
+    return text[begin:end]
 
 
 def shortened(text: str, most: int = MAX_SAID) -> str:

@@ -93,7 +93,6 @@ class Digest:
         through: Offset of the end of the newest record that was looked at; 0 where there was none.
         sha256: Lower-case hex over `text()`.
         user_messages, assistant_messages, errors, tool_calls: Of all messages since the last look, shown or not.
-        longest_assistant: Characters of the longest thing that the model said.
         corrected: The user put the model right. *fixed*: a call failed, and the same tool worked later.
         asked: A user's record that is shown holds a wish to keep something (`core.distil.wishes`).
     """
@@ -110,7 +109,6 @@ class Digest:
     assistant_messages: int = 0
     errors: int = 0
     tool_calls: int = 0
-    longest_assistant: int = 0
     corrected: bool = False
     fixed: bool = False
     asked: bool = False
@@ -239,7 +237,6 @@ class DigestBuilder:
             assistant_messages=signs.counts["assistant"],
             errors=signs.counts["error"],
             tool_calls=signs.tool_calls,
-            longest_assistant=signs.longest_assistant,
             corrected=signs.corrected,
             fixed=signs.fixed or bool(signs.retried),
             asked=any(e.role == "user" and e.evidence and self._wishes.found(e.text) for e in entries),
@@ -356,7 +353,6 @@ class _Signs:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.tool_calls = 0
-        self.longest_assistant = 0
         self.corrected = False
         self.fixed = False
         self.retried: set[str] = set()
@@ -374,7 +370,6 @@ class _Signs:
         self.retried = set()
         if said.role == "assistant":
             self.tool_calls += len(said.tools)
-            self.longest_assistant = max(self.longest_assistant, len(said.text.strip()))
             called = {tool.name for tool in said.tools}
             self.retried = called if "" in self._failed else called & self._failed
         elif self.counts["assistant"] and not self.corrected:

@@ -755,15 +755,20 @@ def _load(state: bytes) -> _Saved:
 def _without_front(text: str) -> str:
     """Return *text* without the reminders and editor notices that the program put in front of a prompt."""
     text = text.lstrip()
-    while text.startswith("<"):
+    at = 0  # cut once: a hostile prompt may be nothing but such tags, megabytes of them
+    while text.startswith("<", at):
         for tag in IN_FRONT:
-            if text.startswith(f"<{tag}>"):
-                end = text.find(f"</{tag}>")
-                text = "" if end < 0 else text[end + len(tag) + 3 :].lstrip()
+            if text.startswith(f"<{tag}>", at):
+                end = text.find(f"</{tag}>", at)
+                if end < 0:
+                    return ""
+                at = end + len(tag) + 3
+                while text[at : at + 1].isspace():
+                    at += 1
                 break
         else:
             break
-    return text
+    return text[at:]
 
 
 def _failed(block: Block, outcome: Outcome | str | None) -> bool:

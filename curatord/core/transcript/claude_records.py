@@ -138,7 +138,7 @@ def _strings(value: dict[str, Any], shape: type[msgspec.Struct]) -> dict[str, An
 
 def leniently(value: dict[str, Any]) -> Record:
     """Return *value* as a record, without those of its fields that are not of the usual type."""
-    record = Record(**{k: v for k, v in _strings(value, Record).items() if k not in _RAW_FIELDS})
+    record = Record(**{k: v for k, v in _strings(value, Record).items() if k not in _NO_STRINGS})
     for name in ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"):
         if isinstance(value.get(name), bool):
             setattr(record, name, value[name])
@@ -160,6 +160,7 @@ def leniently(value: dict[str, Any]) -> Record:
 
 
 _RAW_FIELDS = ("toolUseResult", "content", "attachment")
+_NO_STRINGS = (*_RAW_FIELDS, "message", "snapshot")
 
 
 def _block(value: dict[str, Any]) -> Block:

@@ -13,10 +13,12 @@ import pytest
 from backports import zstd
 
 from curatord.adapters.sources.conversations import open_conversations
+from curatord.adapters.sources.registry import open_source
 from curatord.core.distil.said import MAX_SAID, Said
 from curatord.core.settings import HostName, SourceSettings
 from curatord.core.transcript.events import OWN_MARK
 from curatord.ports.conversation import Since
+from curatord.ports.source import Start
 from tests.claude_log import BODY, Log
 from tests.told import Codex, GeminiJournal, Pi, Qwen, short, stamp, watermark
 
@@ -92,6 +94,35 @@ def test_what_stands_around_a_prompt_is_the_programs(log: Log, tmp_path: Path) -
 
     expected = ["fix it", "and test it", "what does <system-reminder> mean?", "[image]"]
     assert [("user", text) for text in expected] == of(log, tmp_path)
+
+
+def test_megabytes_of_tags_cost_their_length(log: Log, tmp_path: Path) -> None:
+    """A prompt that is nothing but closed or open tags is passed in the time that its length takes."""
+    closed = "<system-reminder></system-reminder>" * 100_000
+    log.said(closed + "one" + closed)
+    log.said("<command-name>/x</command-name>" + "<command-args>" * 400_000)
+    log.meta("expanded")
+    log.said("<system-reminder>" * 400_000)
+
+    expected = ["one", "/x"]
+    assert expected == [text[:3] if text.startswith("one") else text[:2] for _, text in of(log, tmp_path)]
+
+
+def test_a_message_that_is_a_text(log: Log, tmp_path: Path) -> None:
+    """A record whose message or snapshot is no object is passed over, by ingest as well."""
+    log.said("one")
+    for kind in ("user", "assistant", "file-history-snapshot"):
+        log.raw({"type": kind, "message": "user", "snapshot": "x", "sessionId": "s-1"})
+    log.said("two")
+    path = log.write(tmp_path / "projects")
+    source = open_source(SourceSettings(host="claude-code"), str(tmp_path))
+    item = source.item_at(str(path))
+    assert item is not None
+
+    (read,) = source.read(item, Start(), lambda: False)
+
+    assert 2 == read.findings.sessions["s-1"].user_turns
+    assert [("user", "one"), ("user", "two")] == of(log, tmp_path)
 
 
 def test_what_no_person_said_is_not_told(log: Log, tmp_path: Path) -> None:
@@ -222,15 +253,19 @@ def test_a_line_too_long_to_hold_stands_in_its_place(log: Log, tmp_path: Path) -
 
 
 BIG = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from curatord.adapters.sources.conversations import open_conversations
+from curatord.adapters.sources.registry import open_source
 from curatord.core.settings import SourceSettings
 from curatord.ports.conversation import Since
+from curatord.ports.source import Start
 
 told = open_conversations(SourceSettings(host="claude-code"), sys.argv[1]).said(
     sys.argv[2], "s-1", Since(), until=None, stop=lambda: False
 )
-print(sum(1 for _ in told), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+prompts = sum(1 for _ in told)
+print(prompts, int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """
 
 
@@ -398,6 +433,21 @@ def test_gemini_rewinds_take_back(tmp_path: Path) -> None:
     assert [("user", "then build it"), ("assistant", "Built twice.")] == texts(world.said())[-2:]
 
 
+def test_gemini_lists_of_many_messages(tmp_path: Path) -> None:
+    """A list of ten thousand messages that is set twice is told once, and in the time that its length takes."""
+    world = GeminiJournal(tmp_path)
+    world.first()
+    listed = [
+        {"id": f"n-{number}", "timestamp": stamp(9), "type": "user", "content": f"prompt {number}"}
+        for number in range(10_000)
+    ]
+    with Path(world.item).open("ab") as file:
+        for _ in range(2):
+            file.write(json.dumps({"$set": {"messages": listed}}).encode() + b"\n")
+
+    assert [("user", f"prompt {number}") for number in range(10_000)] == texts(world.said())[4:]
+
+
 def test_gemini_documents_that_went_on_as_journals(tmp_path: Path) -> None:
     """A document whose journal lies beside it is not told: the journal has all of it."""
     world = GeminiJournal(tmp_path)
@@ -409,6 +459,23 @@ def test_gemini_documents_that_went_on_as_journals(tmp_path: Path) -> None:
     assert [] == said("gemini-cli", tmp_path, document, world.session)
     Path(world.item).unlink()
     assert [("user", "deploy the app")] == texts(said("gemini-cli", tmp_path, document, world.session))
+
+
+def test_qwen_reminders(tmp_path: Path) -> None:
+    """Reminders around a prompt are left out, and a record that is nothing else."""
+    world = Qwen(tmp_path)
+    world.first()
+    reminder = "<system-reminder>use tools</system-reminder>"
+    with Path(world.item).open("ab") as file:
+        for number, parts in enumerate((["go", reminder, reminder], [reminder], ["what is <system-reminder>?"])):
+            record = {
+                "uuid": f"{number}" * 36, "sessionId": world.session, "timestamp": stamp(9), "type": "user",
+                "provenance": "real_user", "message": {"role": "user", "parts": [{"text": part} for part in parts]},
+            }  # fmt: skip
+            file.write(json.dumps(record).encode() + b"\n")
+
+    expected = [("user", "go"), ("user", "what is <system-reminder>?")]
+    assert expected == texts(world.said())[3 + 1 :]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ BUNDLE = (
         (AUTO, "hello\n\nyou"),
         (AUTO.replace("[Skill directory: /s/foo]\nResolve any relative paths.\n\nhello\n\n", ""), "you"),
         ("[IMPORTANT: read this first] and then go", "[IMPORTANT: read this first] and then go"),
+        ("<memory-context>\n[System note: recalled]\nlikes tea\n</memory-context>\n\ngo", "go"),
     ],
 )
 def test_hermes_commands_are_told_as_typed(home: HermesHome, row: str, typed: str) -> None:

@@ -191,37 +191,40 @@ def test_which_sources_are_distilled(
     assert source_off(distil, enabled=False, local_model=local, host_reviewer=reviewer) is not None
 
 
-def a_digest(**changes: Any) -> Digest:
+def a_digest(text: str = "x" * 300, **changes: Any) -> Digest:
     usual: dict[str, Any] = {
-        "entries": (Entry(id="r1", role="user", text="x", evidence=True),),
+        "entries": (Entry(id="r1", role="user", text=text, evidence=True),),
         "user_messages": 3,
-        "assistant_messages": 5,
-        "longest_assistant": 500,
+        "assistant_messages": 3,
     }
     return Digest(**(usual | changes))
 
 
-@pytest.mark.parametrize("sign", [{"tool_calls": 8}, {"corrected": True}, {"fixed": True}, {"asked": True}])
+@pytest.mark.parametrize("sign", [{"tool_calls": 1}, {"corrected": True}, {"fixed": True}, {"asked": True}])
 def test_one_sign_of_a_lesson_is_enough_for_a_call(sign: dict[str, Any]) -> None:
-    """Work with tools, a correction, a mended failure, a wish."""
-    assert nothing_to_learn(a_digest(**sign)) is None
+    """Work with a tool, a correction, a mended failure, a wish, in however few words."""
+    assert nothing_to_learn(a_digest("hi", **sign)) is None
+
+
+def test_talk_that_says_something_is_enough_for_a_call() -> None:
+    """How work shall be done may be told without any work."""
+    assert nothing_to_learn(a_digest()) is None
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("text", "changes"),
     [
-        {},
-        {"tool_calls": 7},
-        {"tool_calls": 20, "user_messages": 1, "assistant_messages": 2},
-        {"tool_calls": 20, "longest_assistant": 119},
-        {"tool_calls": 20, "entries": ()},
+        ("hi", {}),
+        ("x" * 300, {"user_messages": 1, "assistant_messages": 2, "tool_calls": 20}),
+        ("x" * 300, {"entries": (), "tool_calls": 20}),
+        ("x" * 300, {"entries": (), "asked": True}),
     ],
 )
-def test_without_a_sign_nobody_is_asked(changes: dict[str, Any]) -> None:
-    """Talk, three messages, a model that never explained anything, nothing said at all."""
-    assert nothing_to_learn(a_digest(**changes)) is not None
+def test_without_a_sign_nobody_is_asked(text: str, changes: dict[str, Any]) -> None:
+    """Small talk, three messages, nothing said at all."""
+    assert nothing_to_learn(a_digest(text, **changes)) is not None
 
 
 def test_a_wish_is_enough_in_the_shortest_session() -> None:
     """What a user asks for in so many words is looked at."""
-    assert nothing_to_learn(a_digest(asked=True, user_messages=1, assistant_messages=0, longest_assistant=0)) is None
+    assert nothing_to_learn(a_digest("keep it", asked=True, user_messages=1, assistant_messages=0)) is None
