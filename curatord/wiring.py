@@ -698,7 +698,8 @@ class Parts:
     def distil_judge(self) -> Judge:
         """Says which sessions are due."""
         from curatord.core.distil.due import source_off
-        from curatord.passes.distil_due import DISTIL_SINCE, JUDGED_BY, Judge, SourceRule
+        from curatord.core.small_facts import DISTIL_SINCE
+        from curatord.passes.distil_due import JUDGED_BY, Judge, SourceRule
 
         local = self._local_model()
         rules: dict[tuple[str, str], SourceRule] = {}

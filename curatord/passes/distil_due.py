@@ -23,9 +23,8 @@ from curatord.core.settings import DistilSettings, GateSettings
 from curatord.core.transcript.events import MAX_CWDS
 from curatord.ports.distil_store import DistilStore, Judged, SessionToDistil
 
-__all__ = ["DISTIL_SINCE", "JUDGED_BY", "Judge", "SourceRule"]
+__all__ = ["JUDGED_BY", "Judge", "SourceRule"]
 
-DISTIL_SINCE = "distil.since"  # when sessions could first be distilled here, an ISO time
 JUDGED_BY = "distil.judged_by"  # hash of what the kept answers hang on
 AT_ONCE = 500
 

@@ -153,6 +153,11 @@ class SqliteDistilStore:
         (aside,) = self._connection.execute("SELECT count(*) FROM distil_sessions WHERE aside != 0").fetchone()
         return due, aside
 
+    def last_at(self) -> datetime | None:
+        """Return when a session was last looked at with an outcome, None where none ever was."""
+        (newest,) = self._connection.execute("SELECT max(looked_at) FROM distil_sessions").fetchone()
+        return from_ms(newest)
+
     def states(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Return for each session (host, id) what `sessions` says of distilling."""
         rows = self._connection.execute(
