@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
-from curatord.cli.app import Surroundings
+from curatord.cli.app import Progress, Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.small_facts import REFILLED_AT
@@ -31,6 +31,8 @@ from curatord.ports.clock import Clock
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from curatord.adapters.backup_reader import BackupReader
+    from curatord.adapters.backup_store import BackupStore
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
     from curatord.adapters.model_http import HttpModel
@@ -42,13 +44,14 @@ if TYPE_CHECKING:
     from curatord.adapters.store.ingest_read import IngestQueries
     from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.application.narrating import Narrator
     from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
     from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
-    from curatord.passes.consult import Consultation
+    from curatord.passes.consult import Consultation, Exchange
     from curatord.passes.distil_due import Judge
     from curatord.passes.distil_order import DistilOrder, DistilResult
     from curatord.passes.host_view import HostWords
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from curatord.passes.umbrella_shelf import LibraryCase
     from curatord.ports.conversation import Conversations
     from curatord.ports.distil_store import FilePart
+    from curatord.ports.observer import Observer
     from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
@@ -81,10 +85,23 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
         parts.close()
 
 
-_WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+_WITHOUT_DATABASE = frozenset(
+    {"log", "decisions", "folders", "backups", "backup_reader", "placed_sources", "opened_sources", "conflicts"}
+)
 # What says nothing of how the disk looked when it was made.
 _LASTING = frozenset(
-    {"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader", "distil_store"}
+    {
+        "log",
+        "decisions",
+        "folders",
+        "backups",
+        "backup_reader",
+        "store",
+        "overview",
+        "ingest_store",
+        "ingest_reader",
+        "distil_store",
+    }
 )
 
 
@@ -111,7 +128,9 @@ class Parts:
         self.surroundings = surroundings
         self.environ = os.environ if environ is None else environ
         self.clock: Clock = clock or SystemClock()
+        self.narrator: Narrator | None = None  # of the daemon; it outlives what is made anew after a reload
         self._database: Database | None = None
+        self.notes: list[str] = []
 
     def close(self) -> None:
         """Close the database."""
@@ -119,9 +138,9 @@ class Parts:
             self._database.close()
             self._database = None
 
-    def reload(self) -> None:
+    def reread(self) -> Config:
         """
-        Read the configuration again and take it over as a whole.
+        Return the configuration as its file and environment say it now; nothing is taken over.
 
         Raises:
             ConfigError: It is wrong, or names another state folder, which only a new start can change.
@@ -135,8 +154,36 @@ class Parts:
                 key="state_dir",
                 hint="restart the daemon to change it",
             )
+        return config
+
+    def take_over(self, config: Config) -> tuple[str, ...]:
+        """Let *config* be in force as a whole, and return what is different, a line each."""
+        from curatord.config.changes import changes_of
+
         self._forget_made(but=("log",))
-        self.config = config
+        before, self.config = self.config, config
+        return changes_of(before, config)
+
+    @contextlib.contextmanager
+    def telling(self, progress: Progress) -> Iterator[None]:
+        """Tell *progress* how far work is, for as long as this lasts."""
+        before = self.surroundings
+        self.surroundings = before._replace(progress=progress)
+        try:
+            yield
+        finally:
+            self.surroundings = before
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[Parts]:
+        """Give parts of the same configuration that share nothing but the log: for another thread."""
+        parts = Parts(self.config, Surroundings(), environ=self.environ, clock=self.clock)
+        parts.__dict__["log"] = self.log  # set up once a process
+        try:
+            with parts.own_errors():
+                yield parts
+        finally:
+            parts.close()
 
     def begin_round(self) -> None:
         """
@@ -166,6 +213,18 @@ class Parts:
         """Where events go."""
         form = self.surroundings.log_format
         return set_up(form="json" if form == "json" else "text", verbose=self.surroundings.verbose > 0)
+
+    @property
+    def narrating(self) -> bool:
+        """Whether all that happens is told in the log."""
+        return self.narrator is not None
+
+    @property
+    def observer(self) -> Observer:
+        """Whoever hears what happens."""
+        from curatord.application.narrating import QuietObserver
+
+        return self.narrator or QuietObserver(lambda: self.log)
 
     def make_state_dir(self) -> Path:
         """
@@ -367,7 +426,7 @@ class Parts:
         from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        with scan_lock(self.make_state_dir()), self.own_errors():
+        with scan_lock(self.make_state_dir()), self.own_errors(), self._courtesy():
             report = scan(
                 self.opened_sources,
                 self.ingest_store,
@@ -378,10 +437,16 @@ class Parts:
                 lazily=lazily,
                 pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
-        for note in report.notes:
-            say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
-            say(f"transcript.{note.kind}", path=note.path, text=note.text)
+        self.observer.scanned(report, whole=not report.stopped)
         return report
+
+    def _courtesy(self) -> AbstractContextManager[None]:
+        """Return what makes a first scan, which reads all there is, stand back from the disk."""
+        from curatord.adapters.priority import gently
+
+        self.database  # noqa: B018 - opened for writing before anything is made from it
+        first = not {one.key for one in self.placed_sources} <= self.overview.scanned()
+        return gently() if first else contextlib.nullcontext()
 
     # -- libraries
 
@@ -476,6 +541,22 @@ class Parts:
         """Look at everything now."""
         return self.looker.look(self.clock.now(), remember=remember)
 
+    # -- backups
+
+    @cached_property
+    def backups(self) -> BackupStore:
+        """The backups."""
+        from curatord.adapters.backup_store import BackupStore
+
+        return BackupStore(state_dir=self.state_dir)
+
+    @cached_property
+    def backup_reader(self) -> BackupReader:
+        """Reads libraries into backups."""
+        from curatord.adapters.backup_reader import BackupReader
+
+        return BackupReader(store=self.backups, max_bytes=self.config.backups.max_size)
+
     # -- changing
 
     @cached_property
@@ -513,7 +594,21 @@ class Parts:
             look=self.standings,
             sites=self.sites,
             new_id=new_action_id,
+            before_run=self._before_run,
+            told=self.observer.acted,
         )
+
+    def _before_run(self, _run_id: RunId) -> None:
+        """Make the backup that the configuration asks for, and note what is to be told of it."""
+        from curatord.application.backing_up import backup_before_run
+
+        self.notes += backup_before_run(self)
+
+    def take_notes(self) -> list[str]:
+        """Return, once, what this run is to tell of its backup."""
+        notes = list(self.notes)
+        self.notes.clear()
+        return notes
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
@@ -564,7 +659,9 @@ class Parts:
             cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
             unsettled=self.unsettled,
+            notes=self.take_notes,
             clock=self.clock,
+            telling=self.observer.running,
         )
 
     def unsettled(self, *, dry_run: bool) -> list[str]:
@@ -603,8 +700,8 @@ class Parts:
         breaker = breaker_of(self.books, identity)
         return None if breaker is None or now >= breaker.until else f"open: {breaker.kind}: {breaker.message}"
 
-    def consultation(self, *, by_hand: bool, stop: Callable[[], bool] | None = None) -> Consultation | None:
-        """Return this run's dealings with models, or None where none is configured; *stop* ends a wait for one."""
+    def consultation(self, *, by_hand: bool) -> Consultation | None:
+        """Return this run's dealings with models, or None where none is configured."""
         from curatord.adapters.models import models_of
         from curatord.core.endpoint import workers
         from curatord.passes.consult import Consultation
@@ -612,18 +709,24 @@ class Parts:
         if self.config.llm is None:
             return None
         self.log  # noqa: B018 - what is said of retries belongs on standard error
-        models: list[HttpModel] = []
+        started: list[HttpModel] = []
         primary, fallback = models_of(
             self.config.llm,
             self.books,
             self.clock,
             hermes_home=self.hermes_home(),
             environment=self.environ,
-            on_start=models.append,
+            on_start=started.append,
         )
 
-        def halt() -> None:
-            for model in models:
+        observer = self.observer
+
+        def book(exchange: Exchange) -> None:
+            self.books.book(exchange)
+            observer.asked(exchange)
+
+        def end() -> None:
+            for model in started:
                 model.stop()
 
         return Consultation(
@@ -634,10 +737,9 @@ class Parts:
             clock=self.clock,
             spent_today=self.books.spent_on(self.clock.now()),
             workers=workers(self.config.llm),
-            book=self.books.book,
+            book=book,
             bypass_breaker=by_hand,
-            stop=stop,
-            halt=halt,
+            end=end,
         )
 
     def hermes_home(self) -> Path | None:
@@ -856,6 +958,7 @@ class Parts:
             except (InputError, BusyError, OSError) as error:
                 warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
         with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.forget_old(self.config.undo.keep)
             self.applier.drop_blobs()
         return warnings
 

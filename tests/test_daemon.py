@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from curatord.adapters.control_client import Ended, ask, live_status
 from curatord.adapters.instance import DaemonInstance, running_daemon, silence_of
+from curatord.core.control import Ask
 from curatord.daemon import rescan_pause
 from curatord.errors import BusyError, StateError
 
@@ -28,8 +30,10 @@ PROGRAM = """
 import os, sys, time
 from pathlib import Path
 from curatord.adapters.clock import SystemClock
+from curatord.adapters.control_server import ControlServer
 from curatord.adapters.service_manager import ServiceManager
 from curatord.daemon import Daemon
+from curatord.desk import FrontDesk
 from curatord.errors import BusyError, ConfigError, CuratorError, StateError
 from curatord.logs import set_up
 
@@ -77,6 +81,7 @@ class App:
         if os.environ.get("LONG"):
             for _ in range(40):
                 stop()
+                alive()
                 time.sleep(0.1)
             self.note("long work ends")
         if os.environ.get("BUSY"):
@@ -86,17 +91,30 @@ class App:
             time.sleep(0.3)
             self.note("action ends")
         return None
+    version, config_fingerprint = "1", "ab"
+    def is_run_at_work(self):
+        return False
+    def obey(self, command, arguments, *, stop, alive, progress):
+        self.note("order " + command)
+        if command == "run":
+            raise ZeroDivisionError("a bug")
+        return {"command": command}
     def reload(self):
         self.note("reload")
         if os.environ.get("BAD_CONFIG"):
             raise ConfigError("line 3: nonsense", hint="mend it")
+        return ["gates.interval: 7d -> 3d"]
 
 if os.environ.get("TICK_S"):
     import curatord.daemon
     curatord.daemon.MAX_TICK_S = float(os.environ["TICK_S"])
 log = set_up(form="json", verbose=False)
 try:
-    sys.exit(Daemon(app=App(), clock=SystemClock(), log=log, manager=ServiceManager(os.environ)).run())
+    app = App()
+    def control(daemon):
+        return ControlServer(app.state_dir, FrontDesk(daemon, app), log)
+    daemon = Daemon(app=app, clock=SystemClock(), log=log, manager=ServiceManager(os.environ), control=control)
+    sys.exit(daemon.run())
 except CuratorError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)
@@ -349,6 +367,55 @@ def test_a_bad_configuration_is_refused_as_a_whole(start: Callable[..., Process]
 
     assert daemon.until(lambda: "config.refused" in daemon.log())
     assert daemon.popen.poll() is None
+
+
+def test_an_order_is_one_message_among_others(start: Callable[..., Process]) -> None:
+    """The worker does it between two rounds, and its answer goes back."""
+    daemon = start(RESCAN_S="3600")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    scan = ask(daemon.state, Ask(command="scan"))
+    reload = ask(daemon.state, Ask(command="reload"))
+
+    assert Ended(key="result", value={"command": "scan"}) == scan
+    assert Ended(key="result", value={"changed": ["gates.interval: 7d -> 3d"]}) == reload
+    assert ["order scan", "reload"] == [call for call in daemon.calls() if call in ("order scan", "reload")]
+
+
+def test_a_reload_that_is_refused_says_why(start: Callable[..., Process]) -> None:
+    """To the client as to the log; the daemon is well all the same."""
+    daemon = start(BAD_CONFIG="1", RESCAN_S="3600")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    answer = ask(daemon.state, Ask(command="reload"))
+
+    told = {"kind": "ConfigError", "message": "line 3: nonsense", "hint": "mend it", "exit_code": 2}
+    assert Ended(key="error", value=told) == answer
+    assert "config.refused" in daemon.log()
+    assert running_daemon(daemon.state)["last_error"] is None
+
+
+def test_a_bug_in_an_order_is_told_and_passes(start: Callable[..., Process]) -> None:
+    """The client hears of it, `status` too, and the next good round says that all is well again."""
+    daemon = start(RESCAN_S="3600", TICK_S="1")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    answer = ask(daemon.state, Ask(command="run"))
+
+    assert isinstance(answer, Ended)
+    assert ("error", "bug", 1) == (answer.key, answer.value["kind"], answer.value["exit_code"])
+    assert daemon.until(lambda: "worker.recovered" in daemon.log())
+    assert running_daemon(daemon.state)["last_error"] is None
+    assert "Traceback" in daemon.log()
+
+
+def test_what_is_due_is_shown_while_it_is_at_work(start: Callable[..., Process]) -> None:
+    """A run of the daemon's own takes minutes."""
+    daemon = start(LONG="1", RESCAN_S="3600")
+
+    assert daemon.until(lambda: (live_status(daemon.state) or {}).get("activity") == "curating")
+    assert daemon.until(lambda: (live_status(daemon.state) or {}).get("activity") == "idle")
+    assert "long work ends" in daemon.calls()
 
 
 def test_the_service_manager_hears_all(start: Callable[..., Process], tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from curatord.errors import BusyError, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from curatord.core.run_record import RunRecord
-    from curatord.passes.distil_order import DistilResult
+    from curatord.passes.distil_order import DistilOrder, DistilResult
     from curatord.ports.distil_store import SessionToDistil
     from curatord.wiring import Parts
 
@@ -34,7 +34,6 @@ BUDGET_WAIT = timedelta(hours=1)
 def refine(parts: Parts, said: str, *, focus: str | None) -> dict[str, Any]:
     """Distil one session now, whatever counters and gates say, and return what came of it."""
     from curatord.application.working import recover
-    from curatord.passes.distil_batch import DistilBatch
     from curatord.passes.distil_order import DistilOrder
 
     if parts.config.llm is None:
@@ -44,7 +43,7 @@ def refine(parts: Parts, said: str, *, focus: str | None) -> dict[str, Any]:
     judge(parts)
     session = _chosen(parts, said)
     order = DistilOrder(by_hand=True, sessions=(session.row,), focus=focus)
-    record, result = DistilBatch(curation=parts.curation).run(order, stop=parts.surroundings.stop)
+    record, result = _announced(parts, order, stop=parts.surroundings.stop)
     row = next(iter(result.sessions), None)
     return {
         "host": session.host,
@@ -63,13 +62,12 @@ def refine(parts: Parts, said: str, *, focus: str | None) -> dict[str, Any]:
 
 def backfill(parts: Parts) -> dict[str, Any]:
     """Look at the backlog of the first start too, as far as the budget goes, and return what came of it."""
-    from curatord.passes.distil_batch import DistilBatch
     from curatord.passes.distil_order import DistilOrder
 
     if parts.config.llm is None:
         raise ConfigError("no model is configured", key="llm", hint="set `llm.primary` (curatord config show)")
     order = DistilOrder(by_hand=True, backfill=True)
-    record, result = DistilBatch(curation=parts.curation).run(order, stop=parts.surroundings.stop)
+    record, result = _announced(parts, order, stop=parts.surroundings.stop)
     return {
         "state": result.state,
         "reason": result.reason,
@@ -166,7 +164,6 @@ def judge(parts: Parts) -> None:
 
 def batch(parts: Parts, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
     """Distil what is due between runs, for the daemon; return a summary, None where there was nothing to do."""
-    from curatord.passes.distil_batch import DistilBatch
     from curatord.passes.distil_order import DistilOrder
 
     now = parts.clock.now()
@@ -182,13 +179,24 @@ def batch(parts: Parts, *, stop: Callable[[], bool], alive: Callable[[], None]) 
     if not store.due() or (_alone(parts) and parts.open_breaker(now) is not None):
         return None
     try:
-        record, result = DistilBatch(curation=parts.curation).run(
-            DistilOrder(only_propose=_only_propose(parts)), stop=stop, alive=alive
-        )
+        record, result = _announced(parts, DistilOrder(only_propose=_only_propose(parts)), stop=stop, alive=alive)
     except BusyError:
         return None  # somebody runs one by hand; the next tick asks again
     _keep_wait(parts, result, 0 if wait is None else wait[1], parts.clock.now())
     return _summary(record, result)
+
+
+def _announced(
+    parts: Parts, order: DistilOrder, *, stop: Callable[[], bool], alive: Callable[[], None] = lambda: None
+) -> tuple[RunRecord, DistilResult]:
+    """Do a batch and tell of it as of a run, where it is one."""
+    from curatord.application.announcing import announce
+    from curatord.passes.distil_batch import DistilBatch
+
+    waited = frozenset(proposal.id for proposal in parts.store.proposals())
+    record, result = DistilBatch(curation=parts.curation).run(order, stop=stop, alive=alive)
+    announce(parts, record, waited, stop=stop, alive=alive)
+    return record, result
 
 
 def _alone(parts: Parts) -> bool:

@@ -31,7 +31,7 @@ def status(parts: Parts) -> dict[str, Any]:
     last = overview.last_run()
     answer = due(gate_facts(parts), config.gates, now)
     waiting = list(answer.reasons) if isinstance(answer, Closed) else []
-    daemon = running_daemon(parts.state_dir)
+    daemon = _daemon(parts)
     most, least = _ranking(parts)
     libraries = _libraries(parts)
     return {
@@ -46,6 +46,7 @@ def status(parts: Parts) -> dict[str, Any]:
             "at": daemon.get("at"),
             "last_error": silence_of(daemon, now) or daemon.get("last_error") or _failed_run(last),
             "watches": daemon.get("watches", []),
+            "control": daemon.get("control"),
         },
         "runs": int(store.meta(RUN_COUNT) or 0),
         "last_run": None
@@ -78,6 +79,23 @@ def status(parts: Parts) -> dict[str, Any]:
         "state_dir": str(parts.state_dir),
         "rebuilt_from": store.meta("state.rebuilt"),
     }
+
+
+def _daemon(parts: Parts) -> dict[str, Any]:
+    """
+    Return what is known of the daemon: what it says itself, else what it published last.
+
+    `control` is `answers`, or `silent` where a daemon that is there cannot be asked.
+    """
+    published = running_daemon(parts.state_dir)
+    if not published["alive"]:
+        return published
+    from curatord.adapters.control_client import live_status
+
+    told = live_status(parts.state_dir)
+    if told is None:
+        return {**published, "control": "silent"}
+    return {**published, **told, "alive": True, "control": "answers"}
 
 
 def _libraries(parts: Parts) -> list[tuple[str, str, dict[str, Any]]]:

@@ -166,6 +166,22 @@ def _restore(parser: Parser) -> None:
     parser.add_argument("--anyway", action="store_true", help="also what a merge absorbed, beside its umbrella")
 
 
+def _backup_create(parser: Parser) -> None:
+    parser.add_argument("--reason", metavar="TEXT", help="why; shown by backup list")
+
+
+def _backup_verify(parser: Parser) -> None:
+    parser.add_argument("backup", metavar="BACKUP", nargs="?", help="a backup's id, or last; default: all")
+
+
+def _backup_restore(parser: Parser) -> None:
+    parser.add_argument("backup", metavar="BACKUP", help="a backup's id (curatord backup list), or last")
+    parser.add_argument("--library", metavar="NAME", help="this library only")
+    parser.add_argument("--skill", metavar="SKILL", action="append", help="this skill only; may be said again")
+    parser.add_argument("--to", metavar="DIR", help="into this new or empty folder, touching no library")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done; change nothing")
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "try",
@@ -348,6 +364,14 @@ COMMANDS: tuple[Command, ...] = (
         "steer:pause",
         json=True,
     ),
+    Command(
+        "reload",
+        "steer",
+        "have the running daemon read its configuration again; a wrong one changes nothing",
+        "curatord reload",
+        "work:reload",
+        json=True,
+    ),
     Command("resume", "steer", "let automatic runs begin again", "curatord resume", "steer:resume", json=True),
     Command("pin", "steer", "never change these skills", "curatord pin deploy-checklist", "steer:pin", _skills, True),
     Command(
@@ -389,5 +413,43 @@ COMMANDS: tuple[Command, ...] = (
         "steer:restore",
         _restore,
         json=True,
+    ),
+    Command(
+        "backup",
+        "steer",
+        "copies of libraries with their archives: make, list, check, take out",
+        "curatord backup create",
+        inner=(
+            Command(
+                "create",
+                "steer",
+                "make one now; what did not change since the last costs nothing",
+                "curatord backup create --reason 'before the clean-up'",
+                "backup:create",
+                _backup_create,
+                json=True,
+            ),
+            Command(
+                "list", "steer", "all that there are, newest first", "curatord backup list", "backup:list_", json=True
+            ),
+            Command(
+                "verify",
+                "steer",
+                "read them back and tell what is damaged",
+                "curatord backup verify last",
+                "backup:verify",
+                _backup_verify,
+                json=True,
+            ),
+            Command(
+                "restore",
+                "steer",
+                "take skills out; what stands there now goes into the archive",
+                "curatord backup restore last --skill old-notes",
+                "backup:restore",
+                _backup_restore,
+                json=True,
+            ),
+        ),
     ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from curatord.cli import exits
 from curatord.cli.context import Context
+from curatord.errors import StoppedError
 
-__all__ = ["daemon", "refine", "run", "scan"]
+__all__ = ["daemon", "refine", "reload", "run", "scan"]
 
 
 def scan(context: Context) -> int:
@@ -15,7 +16,10 @@ def scan(context: Context) -> int:
     loaded = context.loaded()
     _notices(context, loaded.notices)
     with context.stopping.listening(), context.app(loaded=loaded, bar="scanning") as app:
-        value = app.scan(backfill=context.arguments.backfill)
+        try:
+            value = app.scan(backfill=context.arguments.backfill)
+        except StoppedError:
+            return _stopped(context)
     context.answer(value, show_scan)
     return _stopped(context) or exits.of_scan(value)
 
@@ -28,9 +32,12 @@ def run(context: Context) -> int:
     loaded = context.loaded()
     _notices(context, loaded.notices)
     with context.stopping.listening(), context.app(loaded=loaded, bar="running") as app:
-        value = app.run(
-            dry_run=said.dry_run, respect_gates=said.respect_gates, llm=not said.no_llm, library=said.library
-        )
+        try:
+            value = app.run(
+                dry_run=said.dry_run, respect_gates=said.respect_gates, llm=not said.no_llm, library=said.library
+            )
+        except StoppedError:  # before it was begun, so there is nothing to tell
+            return _stopped(context)
     context.answer(value, show_run)
     return _stopped(context) or exits.of_run(value)
 
@@ -62,6 +69,16 @@ def daemon(context: Context) -> int:
     _notices(context, loaded.notices)
     with context.app(loaded=loaded) as app:
         return app.daemon()
+
+
+def reload(context: Context) -> int:
+    """Have the running daemon read its configuration again; a wrong one is told before anybody is asked."""
+    from curatord.cli.views.work import show_changes
+
+    with context.app(loaded=context.loaded()) as app:
+        changes = app.reload()
+    context.answer(changes, show_changes)
+    return exits.of_changes(changes)
 
 
 def _notices(context: Context, notices: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
+from curatord.core.files_changed import FileRow
 from curatord.core.inert import in_markdown, one_line, visible
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
 from curatord.core.words import iso
@@ -174,6 +175,7 @@ class RunRecord:
     skipped: tuple[SkippedRow, ...] = ()
     failed: tuple[FailedRow, ...] = ()
     references: tuple[ReferenceRow, ...] = ()
+    files: tuple[FileRow, ...] = ()
     advice: tuple[Mapping[str, Any], ...] = ()
     merges: tuple[Mapping[str, Any], ...] = ()
     left: tuple[Mapping[str, Any], ...] = ()
@@ -246,6 +248,7 @@ def to_json(record: RunRecord) -> dict[str, Any]:
         "skipped": [{"action": row.action, "reason": row.reason} for row in record.skipped],
         "failed": [{"action": row.action, "error": row.error} for row in record.failed],
         "references": [{"file": row.file, "before": row.before, "after": row.after} for row in record.references],
+        "files": [{"library": row.library, "what": row.what, "path": row.path, "to": row.to} for row in record.files],
         "advice": [dict(row) for row in record.advice],
         "merges": [dict(row) for row in record.merges],
         "left": [dict(row) for row in record.left],
@@ -361,6 +364,13 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
     lines += _section(
         "References rewritten" if not record.dry_run else "References that would be rewritten",
         [f"`{_code(row.file)}`: {in_markdown(row.before)} → {in_markdown(row.after)}" for row in record.references],
+    )
+    lines += _section(
+        "Files, relative to their library",
+        [
+            f"{in_markdown(row.library)}: `{_code(row.path)}` {row.what}" + (f" to `{_code(row.to)}`" if row.to else "")
+            for row in record.files
+        ],
     )
     pending = [f"`{_code(row.id)}` {in_markdown(row.summary)}. {in_markdown(row.reason)}" for row in record.pending]
     lines += _section("Waiting for your decision", pending)

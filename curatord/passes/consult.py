@@ -24,7 +24,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from curatord.core.budget import Budget, Estimate, Spend, estimate_tokens, price_of
 from curatord.core.cheap import dataclass, field, replace
@@ -52,12 +52,13 @@ __all__ = ["Answer", "Consultation", "Exchange", "breaker_of"]
 
 MAX_REQUESTS = 12  # what one question may send: three tries, and every step down a server can refuse
 GIVE_UP_AFTER = 2
-STOP_EVERY_S = 0.5  # how often a wish to stop is looked for while a model is waited for
+ASK_STOP_EVERY_S = 0.25
 REPAIR_TOKENS = 300  # what a repair adds to a request
 REPAIRABLE = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER, FaultKind.INVALID, FaultKind.TOO_LARGE})
 LONGER = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER})
 
 Check = Callable[[Reply], str | None]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +148,7 @@ class Consultation:
         workers: Requests that may be open at a time.
         book: Told of every exchange as it is over, for the store; called from whichever thread had it.
         bypass_breaker: A person asked for this run, so an endpoint that failed before is tried again at once.
-        stop: Asked twice a second while an answer is waited for, in the thread that makes this; being asked also shows
-            that somebody waits and hangs not. None: nobody can end a wait.
-        halt: Ends the waiting of the models, from any thread; they raise `StoppedError` then.
+        end: Ends all exchanges that are open, now and later; from any thread.
     """
 
     def __init__(
@@ -164,12 +163,8 @@ class Consultation:
         workers: int = 1,
         book: Callable[[Exchange], None] | None = None,
         bypass_breaker: bool = False,
-        stop: Callable[[], bool] | None = None,
-        halt: Callable[[], None] = lambda: None,
+        end: Callable[[], None] = lambda: None,
     ) -> None:
-        self._stop = stop
-        self._halt = halt
-        self._owner = threading.get_ident()
         self._primary = primary
         self._fallback = fallback
         self._memory = memory
@@ -178,6 +173,7 @@ class Consultation:
         self._slots = threading.BoundedSemaphore(self._workers)
         self._book = book
         self._bypass_breaker = bypass_breaker
+        self._end = end
         self._lock = threading.Lock()
         budget = Budget(limits=limits, day=spent_today or Spend())
         self._state = _State(budget=budget, day=_day(clock.now()))
@@ -199,31 +195,6 @@ class Consultation:
             BudgetExhaustedError: The next request would pass a limit.
             StoppedError: We were asked to stop.
         """
-        if self._stop is None or threading.get_ident() != self._owner:
-            return self._ask(question, check)
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as pool:
-            future = pool.submit(self._ask, question, check)
-            for _ in self.as_done([future]):
-                pass
-            return future.result()
-
-    def as_done(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
-        """
-        Yield *futures*, which ask here, as they are done, and pass a wish to stop on to the models that they wait for.
-
-        Only for the thread that made this: it is the one that may be asked whether to stop.
-        """
-        waiting = set(futures)
-        halted = False
-        while waiting:
-            every = None if self._stop is None else STOP_EVERY_S
-            done, waiting = wait(waiting, timeout=every, return_when=FIRST_COMPLETED)
-            if waiting and not halted and self._stop is not None and self._stop():
-                halted = True
-                self._halt()
-            yield from done
-
-    def _ask(self, question: Question, check: Check | None) -> Answer:
         with self._slots:
             request = first_request(question)
             first = self._exchange(question, request, check, repair=False)
@@ -238,9 +209,13 @@ class Consultation:
                 return second
             raise second
 
-    def ask_all(self, questions: Iterable[Question], check: Check | None = None) -> list[Answer | ModelError]:
+    def ask_all(
+        self, questions: Iterable[Question], check: Check | None = None, *, stop: Callable[[], bool] = lambda: False
+    ) -> list[Answer | ModelError]:
         """
         Return for each of *questions*, in their order, its answer or why there is none; they are asked in parallel.
+
+        *stop* is asked while answers are waited for, in the caller's thread; once true, what is open is ended.
 
         Raises:
             StoppedError: We were asked to stop; what was answered until then is in the record.
@@ -248,15 +223,31 @@ class Consultation:
 
         def one(question: Question) -> Answer | ModelError:
             try:
-                return self._ask(question, check)
+                return self.ask(question, check)
             except ModelError as error:
                 return error
 
         with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
-            futures = [pool.submit(one, question) for question in questions]
-            for _ in self.as_done(futures):
+            asked = [pool.submit(one, question) for question in questions]
+            for _ in self.as_they_come(asked, stop):
                 pass
-            return [future.result() for future in futures]
+            return [future.result() for future in asked]
+
+    def as_they_come(self, asked: Iterable[Future[_T]], stop: Callable[[], bool]) -> Iterator[Future[_T]]:
+        """
+        Yield each of *asked*, which are questions at work in threads, once it has ended.
+
+        A slow model may be silent for minutes: *stop* is asked meanwhile, here, and once it is true all exchanges that
+        are open are ended, and none begins any more. Their questions then end with `StoppedError`.
+        """
+        left = set(asked)
+        ended = False
+        while left:
+            done, left = wait(left, timeout=ASK_STOP_EVERY_S, return_when=FIRST_COMPLETED)
+            yield from done
+            if not ended and stop():
+                ended = True
+                self._end()
 
     def identity(self) -> Identity:
         """

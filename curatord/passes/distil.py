@@ -282,7 +282,7 @@ class _Batch:
 
         with ThreadPoolExecutor(max_workers=self.consult.workers, thread_name_prefix="distil") as pool:
             futures = [pool.submit(one, question) for question in questions]
-            for _ in self.consult.as_done(futures):
+            for _ in self.consult.as_they_come(futures, self.stop):
                 pass
             return [future.result() for future in futures]
 

@@ -29,6 +29,7 @@ class DistilBatch:
 
     curation: Curation
     _record: RunRecord | None = None
+    _roots: dict[str, str] = field(default_factory=dict)
     _consulted: list[Consultation | None] = field(default_factory=list)
 
     def run(
@@ -63,6 +64,7 @@ class DistilBatch:
             self._record = curation.begin_record(RunOrder(trigger=Trigger.DISTIL), gates, now)
             waits = curation.unsettled(dry_run=False)
             look = curation.looker.look(now, remember=True)
+            self._roots = {str(name): library.snapshot.root for name, library in look.libraries.items()}
             self._record = replace(self._record, before=look.counts(), after=look.counts(), warnings=tuple(waits))
             result = DistilResult(state="failed", reason="it ended by an unforeseen error")
             try:
@@ -71,7 +73,7 @@ class DistilBatch:
                     look=look,
                     now=now,
                     run_id=self._begin,
-                    consultation=lambda: self._consult(by_hand=order.by_hand, stop=asked),
+                    consultation=lambda: self._consult(by_hand=order.by_hand),
                     stop=asked,
                 )
                 if result.changed:
@@ -90,15 +92,15 @@ class DistilBatch:
         if not self._record.run_id:
             self._record = replace(self._record, run_id=self.curation.folders.create(self._record.started_at))
             try:
-                keep_record(self.curation, self._record, whole=False)
+                self._record = keep_record(self.curation, self._record, whole=False, roots=self._roots)
             except StateError:
                 self.curation.folders.discard(self._record.run_id)
                 raise
         return self._record.run_id
 
-    def _consult(self, *, by_hand: bool, stop: Callable[[], bool]) -> Consultation | None:
+    def _consult(self, *, by_hand: bool) -> Consultation | None:
         if not self._consulted:
-            self._consulted.append(self.curation.consult(by_hand=by_hand, stop=stop))
+            self._consulted.append(self.curation.consult(by_hand=by_hand))
         return self._consulted[0]
 
     def _finish(self, result: DistilResult, duration_s: float) -> None:
@@ -114,7 +116,7 @@ class DistilBatch:
             record = replace(record, error=result.reason)
         self._record = record = replace(record, finished_at=self.curation.clock.now())
         if record.run_id:
-            keep_record(self.curation, record, whole=False)
+            self._record = keep_record(self.curation, record, whole=False, roots=self._roots)
             self.curation.store.set_meta(RUN_COUNT, str(int(self.curation.store.meta(RUN_COUNT) or 0) + 1))
             for problem in prune_folders(self.curation, record.run_id):
                 self._record = replace(self._record, warnings=(*self._record.warnings, problem))

@@ -18,12 +18,13 @@ A baseline, the first run that the daemon does by itself, stops there too, but c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import RunRow
+from curatord.core.files_changed import files_changed
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
@@ -121,8 +122,8 @@ class Folders(Protocol):
 class Consult(Protocol):
     """Opens one run's dealings with models, which all its passes share: one budget, one record."""
 
-    def __call__(self, *, by_hand: bool, stop: Callable[[], bool]) -> Consultation | None:
-        """Return them, or None where no model is configured; *stop* is asked while an answer is waited for."""
+    def __call__(self, *, by_hand: bool) -> Consultation | None:
+        """Return them, or None where no model is configured."""
         ...
 
 
@@ -205,7 +206,9 @@ class Curation:
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
             settles nothing, for each that waits at all).
+        notes: What is to be told of the backup before the run's first change; each is given once.
         clock: For durations; `now` of the run is read once.
+        telling: Entered as a run begins, and left when its record is written.
     """
 
     config: Config
@@ -223,7 +226,9 @@ class Curation:
     cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
+    notes: Callable[[], Sequence[str]]
     clock: Clock
+    telling: Callable[[RunRecord], AbstractContextManager[object]] = lambda _record: nullcontext()
 
     def run(
         self,
@@ -241,7 +246,7 @@ class Curation:
             BusyError: Another run is at work.
             StateError: The state folder cannot be used; what was done stays done and journaled.
         """
-        with self.one_at_a_time():
+        with self.one_at_a_time(), ExitStack() as telling:
             now = self.clock.now()
             self.finish_interrupted(now)
             if order.respect_gates and order.trigger is Trigger.MANUAL:
@@ -252,6 +257,7 @@ class Curation:
                 waiting = f"waiting: {'; '.join(answer.reasons)}"
                 return replace(record, outcome=Outcome.NOTHING_TO_DO, warnings=(waiting,))
             record = replace(record, run_id=self.folders.create(now))
+            telling.enter_context(self.telling(record))
             rebuilt = self.store.meta(REBUILT_FROM)
             doubts = [gate.reason for gate in answer.gates if gate.name == "clock" and not gate.open]
             work = _Work(
@@ -379,8 +385,14 @@ class Curation:
         )
 
 
-def keep_record(curation: Curation, record: RunRecord, *, whole: bool) -> None:
-    """Write *record* into the store and its folder; *whole*: it is about all libraries."""
+def keep_record(
+    curation: Curation, record: RunRecord, *, whole: bool, roots: Mapping[str, str] | None = None
+) -> RunRecord:
+    """
+    Write *record* into the store and its folder, with what it did to files, and return it so.
+
+    *whole*: it is about all libraries; *roots* are their paths, as they were found.
+    """
     # The row first: gates and retries go by it, and a folder that cannot be written must not make them forget.
     curation.store.put_run(
         RunRow(
@@ -396,8 +408,12 @@ def keep_record(curation: Curation, record: RunRecord, *, whole: bool) -> None:
             whole=whole,
         )
     )
-    undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
+    rows = curation.store.actions(run_id=record.run_id)
+    if rows:  # what it did to files is told from the journal, whatever became of the run
+        record = replace(record, files=files_changed([row.entry for row in reversed(rows)], dict(roots or {})))
+    undoable = any(row.status == "done" for row in rows)
     curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
+    return record
 
 
 def prune_folders(curation: Curation, spare: RunId) -> list[str]:
@@ -425,10 +441,11 @@ class _Work:
     _consulted: list[Consultation | None] = field(default_factory=list)
     undone: bool = False
     doubts: tuple[str, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
-        keep_record(self.curation, self.record, whole=self.order.library is None)
+        self.record = keep_record(self.curation, self.record, whole=self.order.library is None, roots=self.roots)
 
     def do(self, stop: Callable[[], bool], alive: Callable[[], None]) -> None:
         """Do the passes in their order."""
@@ -494,6 +511,7 @@ class _Work:
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self.record = replace(self.record, after=look.counts())
+        self._warn(curation.notes())
         self._finish(selection)
 
     def _scan(self, stop: Callable[[], bool]) -> None:
@@ -533,6 +551,7 @@ class _Work:
     # What was found.
 
     def _saw(self, look: Look) -> None:
+        self.roots = {str(name): library.snapshot.root for name, library in look.libraries.items()}
         costs = self._costs(look)
         warning = index_warning(costs)
         warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
@@ -551,11 +570,11 @@ class _Work:
     def _costs(self, look: Look) -> list[LibraryCost]:
         return [self.curation.cost_of(library.snapshot) for _, library in sorted(look.libraries.items())]
 
-    def _consultation(self, stop: Callable[[], bool]) -> Consultation | None:
+    def _consultation(self) -> Consultation | None:
         """Return this run's dealings with models, opened by the first pass that wants them."""
         if not self._consulted:
             by_hand = self.order.trigger is Trigger.MANUAL
-            self._consulted.append(self.curation.consult(by_hand=by_hand, stop=stop))
+            self._consulted.append(self.curation.consult(by_hand=by_hand))
         return self._consulted[0]
 
     def _tell_llm(self) -> None:
@@ -581,7 +600,7 @@ class _Work:
             look=look,
             now=self.record.started_at,
             run_id=lambda: self.record.run_id,
-            consultation=lambda: self._consultation(stop),
+            consultation=self._consultation,
             stop=stop,
         )
         self.prompts |= result.prompts
@@ -623,7 +642,7 @@ class _Work:
             run_id=self.record.run_id,
             dry_run=self.order.dry_run,
             llm=self.order.llm,
-            consultation=lambda: self._consultation(stop),
+            consultation=self._consultation,
             stop=stop,
         )
         state = "done" if result.state in ("done", "budget", "stopped") else result.state

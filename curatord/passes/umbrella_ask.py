@@ -261,7 +261,7 @@ class Asker:
             numbers: dict[Future[Reply], int] = {
                 pool.submit(one, question, check): number for number, (question, check) in enumerate(questions)
             }
-            for future in self.consultation.as_done(numbers):
+            for future in self.consultation.as_they_come(numbers, self.stop):
                 try:
                     reply = future.result()
                 except (EndpointError, BudgetExhaustedError, StoppedHere, StoppedError) as error:

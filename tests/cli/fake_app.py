@@ -201,6 +201,26 @@ PENDING: dict[str, Any] = {
     "diff_lines": 2,
 }
 
+BACKUP: dict[str, Any] = {
+    "id": "20260301-100000",
+    "at": AT,
+    "reason": "made by hand",
+    "libraries": [{"name": "claude", "skills": 6, "files": 9, "bytes": 2048}],
+    "damaged": None,
+}
+
+CREATED: dict[str, Any] = {
+    **BACKUP,
+    "left_out": [{"path": "/h/.claude/skills/a/pipe", "why": "it is a pipe", "ordinary": True}],
+    "left_out_count": 1,
+    "failed": [],
+    "faults": 0,
+    "dropped": ["20250301-100000"],
+    "freed": 10,
+    "total_bytes": 4096,
+    "warnings": [],
+}
+
 CHANGES: dict[str, Any] = {
     "done": [{"skill": "claude/pdf-forms", "what": "pinned", "action": "a1"}],
     "unchanged": [],
@@ -267,6 +287,9 @@ class FakeApp:
             "daemon": 143,
             "pending": [PENDING],
             "diff": {**PENDING, "diff": "--- a\n+++ b\n-old\n+new\n"},
+            "backup_create": CREATED,
+            "backup_list": [BACKUP],
+            "backup_verify": [{"id": BACKUP["id"], "damaged": []}],
             **(answers or {}),
         }
 

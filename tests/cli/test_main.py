@@ -42,6 +42,9 @@ OPERANDS = {
     "disown": ["a"],
     "archive": ["a"],
     "restore": ["a", "--anyway"],
+    "backup create": ["--reason", "no reason"],
+    "backup verify": ["last"],
+    "backup restore": ["last", "--skill", "a", "--skill", "b", "--dry-run"],
     "completion": ["bash"],
 }
 
@@ -152,7 +155,7 @@ def test_wrong_usage_is_2_and_one_short_message(arguments: list[str], capsys: py
 )
 def test_json_is_one_value_on_standard_output(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`--json` prints one JSON value there and nothing else."""
-    run_cli(name, *OPERANDS.get(name, []), "--json")
+    run_cli(*name.split(), *OPERANDS.get(name, []), "--json")
     said = capsys.readouterr()
 
     json.loads(said.out)
@@ -245,6 +248,13 @@ def test_an_answer_that_did_not_arrive_is_no_success() -> None:
             ("adopt", ([],), {"everything": False, "agent_made": True, "dry_run": True}),
         ),
         (["restore", "a", "--anyway"], ("restore", (["a"],), {"anyway": True})),
+        (["backup", "create"], ("backup_create", (), {"reason": None})),
+        (["backup", "list"], ("backup_list", (), {})),
+        (["backup", "verify"], ("backup_verify", (None,), {})),
+        (
+            ["backup", "restore", "last", "--library", "x", "--to", "d"],
+            ("backup_restore", ("last",), {"library": "x", "skills": (), "to": "d", "dry_run": False}),
+        ),
     ],
 )  # fmt: skip
 def test_a_command_calls_one_method(arguments: list[str], call: tuple[str, Any, Any]) -> None:

@@ -620,3 +620,17 @@ def _data(server: Stub, number: int) -> dict[str, Any]:
     text = text if isinstance(text, str) else "".join(part["text"] for part in text)
     data: dict[str, Any] = json.loads(text.split("<curatord-data>")[1].split("</curatord-data>")[0])
     return data
+
+
+def test_a_name_that_the_user_chose_may_look_like_anothers(opened: Opened) -> None:
+    """Only a model's own choice of such a name is refused."""
+    world, _ = opened(script=[reply(create("deploy-kits"))])
+    world.skill("deploy-kit", "# Kit\n\nAbout boxes and shelves.\n", description="Use for wooden boxes.")
+    world.session("s1", CORRECTED, ago=3)
+    refused = world.run()
+    world.wish("s2", "deploy-kitt", ago=1)
+
+    made = world.run()
+
+    assert ["similar"] == [row["code"] for row in refused["distil"]["sessions"][0]["operations"]]
+    assert ["deploy-kitt"] == [row["name"] for row in made["added"]]
