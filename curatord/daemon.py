@@ -17,6 +17,7 @@ slept for a month has exactly one run to catch up with (bugs B126). Ticks are a 
 read anew at each, so a step of the clock or a suspend costs at most one (B127). What was known of the disk's places is
 forgotten at each tick: a library that was away may be back.
 
+To a service manager the start is over after the first scan: whatever happened while it was not running is counted then.
 A sign of life comes from the worker alone: after each message, and whenever work asks whether to stop, which it does
 between actions, stretches of transcripts and model calls. It goes to the service manager's watchdog, and as `at` into
 what `status` reads: a worker that hangs is not alive (B118, B129).
@@ -233,7 +234,6 @@ class Daemon:
         self._clock = clock
         self._log = log
         self._manager = manager
-        self._worker = 0
         self._control = control(self) if control is not None else None
         self._order: Order | None = None  # at work just now
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
@@ -251,6 +251,8 @@ class Daemon:
             "activity": "starting",
         }  # replaced as a whole, for all threads
         self._activity = "starting"
+        self._ready = self._told_stopping = False
+        self._worker = 0
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
@@ -267,8 +269,8 @@ class Daemon:
         """Work until a signal says stop, and return the exit code: 130 or 143."""
         with DaemonInstance(self._app.state_dir) as instance:
             self._instance = instance
-            self._since = self._clock.now()
             self._worker = threading.get_ident()
+            self._since = self._clock.now()
             self._take_signals()
             self._publish("starting")
             self._inbox.put(_Recover())
@@ -276,14 +278,14 @@ class Daemon:
             self._start_watcher()
             if self._control is not None:
                 self._control.start()
-            self._publish("idle")
-            self._manager.ready(f"watching {len(self._states)} places")
+            self._publish("starting")
+            self._manager.starting("reading transcripts for the first time since the start")
             self._log.info("daemon.started", pid=os.getpid(), roots=len(self._states), watching=self._watching())
             try:
                 self._tick()
                 self._work()
             finally:
-                self._manager.stopping("stopping")
+                self._tell_stopping()
                 scheduler.shutdown(wait=False)
                 self._turn_away()
                 if self._control is not None:
@@ -345,28 +347,47 @@ class Daemon:
                     # What somebody asked for once may never be asked for again; a good round says that we are well.
                     self._recovered("order")
                     self._recovered("reload")
+            if isinstance(message, _Tick):
+                self._tell_ready()  # also where the first scan failed: it is up, and `status` tells its trouble
             self._spoke = float("-inf")
             self._alive()
 
     def _asked(self) -> bool:
-        """Return whether to stop; who asks is at work, and so alive. Threads of the work may ask, and prove nothing."""
+        """Return whether to stop; the worker who asks is at work, and so alive. Its helping threads prove nothing."""
         if threading.get_ident() == self._worker:
             self._alive()
+            if self._stopping:
+                self._tell_stopping()  # what is at work ends its action first, and the manager should know why it waits
         return self._stopping or (self._order is not None and self._order.stop_asked)
 
+    def _tell_ready(self) -> None:
+        """Say once that start-up is over: everything was read up to now, and changes are noticed."""
+        if not self._ready and not self._stopping:
+            self._ready = True
+            self._manager.ready(self._words())
+
+    def _tell_stopping(self) -> None:
+        if not self._told_stopping:
+            self._told_stopping = True
+            self._manager.stopping(f"stopping, was {self._activity}")
+
     def _curating(self) -> None:
-        """Say that what was due is at work: nothing asks for a sign of life before its gates are open."""
-        if threading.get_ident() == self._worker:
-            if self._activity == "idle":
-                self._publish("curating")
-            self._alive()
+        """Say that a run is at work; only a run that the gates let through asks."""
+        if threading.get_ident() != self._worker:
+            return
+        if self._activity != "curating":
+            self._publish("curating")
+        self._alive()
 
     def _alive(self) -> None:
         """Say that the worker gets something done; only the worker calls it."""
         now = self._alive_at = self._clock.monotonic()
         if now - self._spoke >= SPEAK_EVERY_S:
             self._spoke = now
-            self._manager.alive()
+            if self._ready:
+                self._manager.alive()
+            else:
+                self._manager.starting(self._words())
         if now - self._published >= PUBLISH_EVERY_S:
             self._publish(self._activity)
 
@@ -440,6 +461,7 @@ class Daemon:
             self._rescan()
         if self._stopping:
             return
+        self._tell_ready()
         self._recover()
         self._app.work_if_due(stop=self._asked, alive=self._curating)
         self._publish("idle")
@@ -534,11 +556,14 @@ class Daemon:
             return  # it is in the log
 
     def _reload(self) -> Sequence[str]:
-        self._manager.reloading()
+        if self._ready:
+            self._manager.reloading()
+        status = "configuration read"
         try:
             changed = self._app.reload()
         except ConfigError as error:
             self._log.error("config.refused", error=str(error), hint=error.hint, kept="the configuration in force")
+            status = f"configuration refused, the old one stays: {error}"
             raise
         else:
             self._log.info("config.reloaded", changed=list(changed))
@@ -548,7 +573,8 @@ class Daemon:
             self._tick()
             return changed
         finally:
-            self._manager.ready("configuration read")
+            if self._ready:
+                self._manager.ready(status)
 
     def _failed(self, kind: str, error: Exception, *, hint: str = "", traceback: bool = False) -> None:
         text = f"{type(error).__name__}: {error}"
@@ -655,4 +681,12 @@ class Daemon:
         except OSError as error:
             # A full disk must not stop the watching; the next message tries again, and the error is in the log.
             self._log.warning("status.unwritten", error=str(error))
-        self._manager.status(activity)
+        if self._ready:
+            self._manager.status(self._words())
+
+    def _words(self) -> str:
+        """Return what we are doing, for a person who asks the service manager."""
+        trouble = next((trouble.text for trouble in self._trouble.troubles.values()), None)
+        places = f"{len(self._states)} place{'' if len(self._states) == 1 else 's'}"
+        watched = f"watching {places} by {'events' if self._watching() == 'events' else 'listing them'}"
+        return f"{self._activity}; {watched}" + (f"; trouble: {trouble}" if trouble else "")

@@ -321,6 +321,40 @@ def test_long_work_that_asks_whether_to_stop_is_alive(start: Callable[..., Proce
     assert "long work ends" not in daemon.calls()
 
 
+def test_a_hung_worker_feeds_no_watchdog(start: Callable[..., Process], tmp_path: Path) -> None:
+    """The scheduler still ticks, but a sign of life comes from the worker alone, so the manager would start it anew."""
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(address))
+        manager.settimeout(WAIT_S)
+        daemon = start(NOTIFY_SOCKET=str(address), WATCHDOG_USEC="300000", FAIL="hang", RESCAN_S="0.1")
+        assert daemon.until(lambda: daemon.calls().count("rescan") == 2)
+        manager.settimeout(0.1)
+        with contextlib.suppress(TimeoutError):
+            while manager.recv(4096):
+                pass
+        manager.settimeout(1.5)
+
+        with pytest.raises(TimeoutError):
+            manager.recv(4096)
+    assert daemon.popen.poll() is None
+
+
+def test_a_manager_that_does_not_read_stops_nothing(start: Callable[..., Process], tmp_path: Path) -> None:
+    """Its socket is full; telling it is a courtesy."""
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(address))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filler, contextlib.suppress(BlockingIOError):
+            filler.setblocking(False)
+            while True:
+                filler.sendto(b"x" * 4096, str(address))
+        daemon = start(NOTIFY_SOCKET=str(address), WATCHDOG_USEC="60000000")
+
+        assert daemon.until(lambda: "gates" in daemon.calls())
+        assert 143 == daemon.end()
+
+
 @pytest.mark.parametrize("round_", range(3))
 def test_a_storm_of_signals_stops_it(start: Callable[..., Process], round_: int) -> None:
     """Handlers interrupt one another in their first instructions; none may wait for a lock that the other holds."""

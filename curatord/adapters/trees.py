@@ -178,7 +178,8 @@ def _copy_attributes(reading: int, writing: int) -> None:
 
 def _dress(descriptor: int, found: os.stat_result) -> None:
     if os.geteuid() == 0:
-        os.fchown(descriptor, found.st_uid, found.st_gid)
+        with suppress(PermissionError):  # root in a service or container that took the right from it
+            os.fchown(descriptor, found.st_uid, found.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
     os.utime(descriptor, ns=(found.st_atime_ns, found.st_mtime_ns))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from curatord.adapters.true_path import true_path
 from curatord.application.announcing import announced_run
 from curatord.core.run_record import summary_of, to_json
 from curatord.core.values import LibraryName, RunId, Trigger
@@ -216,7 +217,7 @@ class Service:
             return []  # somebody scans by hand, which does just as well; the next tick looks again
         if not report.changed_paths:
             return []
-        roots = [(source.path.rstrip("/"), os.path.realpath(source.path)) for source in self._parts.opened_sources]
+        roots = [(source.path.rstrip("/"), true_path(source.path)) for source in self._parts.opened_sources]
         return [_moved(path, roots) or path for path in report.changed_paths]
 
     def scan_paths(self, paths: Sequence[str], *, stop: Callable[[], bool]) -> None:
@@ -229,7 +230,7 @@ class Service:
                 return
             # Events name paths with all links followed; the store knows them below the root as it is configured.
             root = source.path.rstrip("/")
-            names = [(root, root), (os.path.realpath(root), root)]
+            names = [(root, root), (true_path(root), root)]
             ours = [ours for path in paths if (ours := _moved(path, names)) is not None]
             if ours:
                 report = ingest_paths(

@@ -77,12 +77,41 @@ def _init(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write there instead of the default place; - prints it")
 
 
+def _service(parser: Parser) -> None:
+    parser.add_argument("kind", choices=("systemd", "launchd", "docker"), help="what is to run it")
+    parser.add_argument("--user", action="store_true", help="systemd: your own service manager (the default)")
+    parser.add_argument(
+        "--system", action="store_true", help="systemd: the system's manager, for the agents of one user"
+    )
+    parser.add_argument("--for", dest="whose", metavar="USER", help="with --system: whose agents it serves")
+    parser.add_argument("--output", metavar="DIR", help="this folder instead of the usual one")
+
+
+def _service_change(parser: Parser) -> None:
+    _service(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done; change nothing")
+    parser.add_argument("--yes", action="store_true", help="ask nothing")
+
+
+def _service_install(parser: Parser) -> None:
+    _service_change(parser)
+    parser.add_argument("--replace", action="store_true", help="set a changed file aside and write it anew")
+
+
 def _doctor(parser: Parser) -> None:
     parser.add_argument("--no-llm", action="store_true", help="ask no model; offline")
 
 
 def _shell(parser: Parser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
+
+
+def _daemon(parser: Parser) -> None:
+    parser.add_argument(
+        "--exit-zero-if-final",
+        action="store_true",
+        help="end with 0 on a signal and where a new start would not help (2, 4, 5): for managers without exit codes",
+    )
 
 
 def _status(parser: Parser) -> None:
@@ -248,6 +277,38 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     Command(
+        "service",
+        "set up",
+        "run it as a service of systemd, launchd or docker",
+        "curatord service install systemd --dry-run",
+        inner=(
+            Command(
+                "print",
+                "set up",
+                "print the files of a service, made for the configuration in force",
+                "curatord service print systemd --system --for alice",
+                "service:show",
+                _service,
+            ),
+            Command(
+                "install",
+                "set up",
+                "write them, after showing what will be done; a changed file is never overwritten unasked",
+                "curatord service install systemd",
+                "service:install",
+                _service_install,
+            ),
+            Command(
+                "uninstall",
+                "set up",
+                "remove those that are unchanged; state and configuration stay",
+                "curatord service uninstall systemd --yes",
+                "service:uninstall",
+                _service_change,
+            ),
+        ),
+    ),
+    Command(
         "completion",
         "set up",
         "print completions for a shell",
@@ -256,11 +317,19 @@ COMMANDS: tuple[Command, ...] = (
         _shell,
     ),
     Command(
+        "man",
+        "set up",
+        "print the manual page, made from this help",
+        "curatord man > ~/.local/share/man/man1/curatord.1",
+        "setup:man",
+    ),
+    Command(
         "daemon",
         "long-running",
         "watch, and curate when things are quiet; in the foreground, until a signal",
         "curatord --log-format json daemon",
         "work:daemon",
+        _daemon,
     ),
     Command(
         "status",

@@ -6,7 +6,19 @@ from typing import Any
 
 from curatord.errors import CuratorError
 
-__all__ = ["OK", "SKIPPED", "of_changes", "of_doctor", "of_error", "of_refined", "of_run", "of_scan", "of_status"]
+__all__ = [
+    "NEEDS_A_HUMAN",
+    "OK",
+    "SKIPPED",
+    "is_final",
+    "of_changes",
+    "of_doctor",
+    "of_error",
+    "of_refined",
+    "of_run",
+    "of_scan",
+    "of_status",
+]
 
 OK = 0
 SKIPPED = 3
@@ -26,6 +38,11 @@ _OF_OUTCOME = {
 def of_error(error: CuratorError) -> int:
     """Return the code of an error raised on purpose; each class of `curatord.errors` carries its own."""
     return error.exit_code
+
+
+def is_final(code: int) -> bool:
+    """Return whether starting the daemon again would change nothing: a mistake, a conflict, another one, a signal."""
+    return code in (2, NEEDS_A_HUMAN, 5, 130, 143)
 
 
 def of_run(record: Any) -> int:

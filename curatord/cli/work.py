@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curatord.cli import exits
 from curatord.cli.context import Context
-from curatord.errors import StoppedError
+from curatord.errors import CuratorError, StoppedError
 
 __all__ = ["daemon", "refine", "reload", "run", "scan"]
 
@@ -65,10 +65,20 @@ def refine(context: Context) -> int:
 
 def daemon(context: Context) -> int:
     """Run until a signal; the daemon takes signals itself."""
-    loaded = context.loaded()
-    _notices(context, loaded.notices)
-    with context.app(loaded=loaded) as app:
-        return app.daemon()
+    plainly = context.arguments.exit_zero_if_final
+    try:
+        loaded = context.loaded()
+        _notices(context, loaded.notices)
+        with context.app(loaded=loaded) as app:
+            code = app.daemon()
+    except CuratorError as error:
+        code = exits.of_error(error)
+        if not (plainly and exits.is_final(code)):
+            raise
+        from curatord.cli.main import say
+
+        say(context.out, error)
+    return exits.OK if plainly and exits.is_final(code) else code
 
 
 def reload(context: Context) -> int:

@@ -57,8 +57,8 @@ REPAIR_TOKENS = 300  # what a repair adds to a request
 REPAIRABLE = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER, FaultKind.INVALID, FaultKind.TOO_LARGE})
 LONGER = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER})
 
-Check = Callable[[Reply], str | None]
 _T = TypeVar("_T")
+Check = Callable[[Reply], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
