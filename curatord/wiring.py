@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from curatord.adapters.run_folder import RunFolders
     from curatord.adapters.standing import LibraryStandings
     from curatord.adapters.store.curation import SqliteCurationStore
+    from curatord.adapters.store.distil import SqliteDistilStore
     from curatord.adapters.store.ingest import IngestStore
     from curatord.adapters.store.ingest_read import IngestQueries
     from curatord.adapters.store.overview import Overview
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
     from curatord.passes.consult import Consultation, Exchange
+    from curatord.passes.distil_due import Judge
+    from curatord.passes.distil_order import DistilOrder, DistilResult
     from curatord.passes.host_view import HostWords
     from curatord.passes.ingest import ScanReport
     from curatord.passes.look import Look, Looker
@@ -60,6 +63,8 @@ if TYPE_CHECKING:
     from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.conversation import Conversations
+    from curatord.ports.distil_store import FilePart
     from curatord.ports.observer import Observer
     from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
@@ -85,7 +90,18 @@ _WITHOUT_DATABASE = frozenset(
 )
 # What says nothing of how the disk looked when it was made.
 _LASTING = frozenset(
-    {"log", "decisions", "folders", "backups", "backup_reader", "store", "overview", "ingest_store", "ingest_reader"}
+    {
+        "log",
+        "decisions",
+        "folders",
+        "backups",
+        "backup_reader",
+        "store",
+        "overview",
+        "ingest_store",
+        "ingest_reader",
+        "distil_store",
+    }
 )
 
 
@@ -634,6 +650,8 @@ class Parts:
             looker=self.looker,
             gates=gates,
             applier=self.applier,
+            consult=self.consultation,
+            distiller=self.distil,
             merger=self.merge,
             store=self.store,
             folders=self.folders,
@@ -725,7 +743,9 @@ class Parts:
         )
 
     def hermes_home(self) -> Path | None:
-        """Return the home of the first Hermes library, whose model `from_host: hermes` means."""
+        """Return the home of the first Hermes library, for `from_host: hermes`; None where that is not said."""
+        if self.config.llm is None or self.config.llm.from_host is None:
+            return None
         for settings, library in self.libraries:
             view = self.library_view(settings, library)
             if view.hermes is not None:
@@ -740,9 +760,9 @@ class Parts:
         run_id: RunId,
         dry_run: bool,
         llm: bool,
-        by_hand: bool,
+        consultation: Callable[[], Consultation | None],
         stop: Callable[[], bool],
-    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
+    ) -> UmbrellaResult:
         """Do the umbrella pass of a run; a dry run's has no applier, and so cannot change anything."""
         from curatord.adapters.packed_packages import PackedPackages
         from curatord.adapters.prompts import PromptFiles
@@ -751,10 +771,9 @@ class Parts:
 
         asks = self.config.umbrella.enabled and self.config.umbrella.planner == "llm"
         if asks and not llm:
-            return UmbrellaResult(state="skipped", reason="--no-llm was given"), None
+            return UmbrellaResult(state="skipped", reason="--no-llm was given")
         if asks and self.config.llm is None:
-            return UmbrellaResult(state="skipped", reason="not configured"), None
-        consultation = self.consultation(by_hand=by_hand) if asks else None
+            return UmbrellaResult(state="skipped", reason="not configured")
         umbrella = UmbrellaPass(
             settings=self.config.umbrella,
             mode=self.config.mode,
@@ -762,12 +781,163 @@ class Parts:
             prompts=PromptFiles(self.config.prompts),
             memory=StoredAnswers(self.database),
             store=self.store,
-            consultation=consultation,
+            consultation=consultation() if asks else None,
             applier=None if dry_run else self.applier,
             stop=stop,
         )
-        result = umbrella.run(cases, now=now, run_id=run_id)
-        return result, consultation.record() if consultation is not None else None
+        return umbrella.run(cases, now=now, run_id=run_id)
+
+    # -- distilling
+
+    @cached_property
+    def distil_store(self) -> SqliteDistilStore:
+        """What is remembered of distilling."""
+        from curatord.adapters.store.distil import SqliteDistilStore
+
+        return SqliteDistilStore(self._database or self.looking_database)
+
+    @cached_property
+    def distil_judge(self) -> Judge:
+        """Says which sessions are due."""
+        from curatord.core.distil.due import source_off
+        from curatord.core.small_facts import DISTIL_SINCE
+        from curatord.passes.distil_due import JUDGED_BY, Judge, SourceRule
+
+        local = self._local_model()
+        rules: dict[tuple[str, str], SourceRule] = {}
+        for placed in self.placed_sources:
+            settings = placed.settings
+            off = source_off(
+                settings.distil,
+                enabled=self.config.distill.enabled,
+                local_model=local,
+                host_reviewer=settings.distil == "auto" and self._reviewed_by_host(placed),
+            )
+            auto = settings.distil == "auto" and self.config.distill.enabled
+            rules[placed.key] = SourceRule(off=off, auto=off is not None and auto, exclude=settings.exclude)
+        since = self.store.meta(DISTIL_SINCE)
+        if since is None:
+            since = self.clock.now().isoformat()
+            self.store.set_meta(DISTIL_SINCE, since)
+        return Judge(
+            store=self.distil_store,
+            settings=self.config.distill,
+            gates=self.config.gates,
+            rules=rules,
+            since=datetime.fromisoformat(since),
+            kept_hash=lambda: self.store.meta(JUDGED_BY),
+            keep_hash=lambda value: self.store.set_meta(JUDGED_BY, value),
+        )
+
+    def _local_model(self) -> bool:
+        """Return whether every model that may be asked runs on this machine."""
+        from curatord.adapters.models import models_of
+        from curatord.core.model import EndpointError
+
+        if self.config.llm is None:
+            return False
+        models = models_of(
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
+        )
+        try:
+            return all(model.identity().loopback for model in models if model is not None)
+        except EndpointError:
+            return False  # who would be asked cannot be told now
+
+    def _reviewed_by_host(self, placed: PlacedSource) -> bool:
+        """Return whether the host of a place reviews its sessions itself; only of Hermes is that known."""
+        if placed.settings.host != "hermes":
+            return False
+        from curatord.adapters.small_files import read_small
+        from curatord.core.hermes_review import reviews_itself
+        from curatord.errors import OwnershipError
+
+        path = Path(placed.path)
+        home = path if path.is_dir() else path.parent
+        try:
+            return reviews_itself(read_small(str(home / "config.yaml")))
+        except OwnershipError:
+            return True  # a doubt must not cost a call
+
+    def distil(
+        self,
+        order: DistilOrder,
+        *,
+        look: Look,
+        now: datetime,
+        run_id: Callable[[], RunId],
+        consultation: Callable[[], Consultation | None],
+        stop: Callable[[], bool],
+    ) -> DistilResult:
+        """Do the distil pass; a dry run's has no applier, and so cannot change anything."""
+        from curatord.passes.distil_order import DistilResult
+
+        if not self.config.distill.enabled and order.sessions is None:
+            return DistilResult(state="skipped", reason="switched off in the configuration")
+        if not order.llm:
+            return DistilResult(state="skipped", reason="--no-llm was given")
+        if self.config.llm is None:
+            return DistilResult(state="skipped", reason="not configured")
+        from curatord.adapters.digest_files import DigestFiles
+        from curatord.adapters.packed_packages import PackedPackages
+        from curatord.adapters.prompts import PromptFiles
+        from curatord.passes.distil import DistilPass
+
+        digests = DigestFiles(state_dir=self.state_dir)
+        result = DistilPass(
+            config=self.config,
+            store=self.store,
+            distil=self.distil_store,
+            judge=self.distil_judge,
+            packages=PackedPackages(),
+            prompts=PromptFiles(self.config.prompts),
+            opened=self._conversations(),
+            libraries_of=self._libraries_of(),
+            keep_digest=digests.keep,
+            applier=None if order.dry_run else self.applier,
+            relook=lambda: self.look(remember=not order.dry_run),
+            say=self.log.info,
+            bug=lambda session, error: self.log.error(
+                "distil.bug", host=session.host, session_id=session.session_id, exc_info=error
+            ),
+        ).run(order, look=look, now=now, run_id=run_id, consultation=consultation, stop=stop)
+        if result.asked:
+            digests.prune(now)
+        return result
+
+    def _conversations(self) -> Callable[[FilePart], Conversations | None]:
+        """Return what opens the conversations of a file's place, each place once."""
+        from curatord.adapters.sources.conversations import open_conversations
+
+        places = {placed.key: placed for placed in self.placed_sources}
+        opened: dict[tuple[str, str], Conversations] = {}
+
+        def open_(file: FilePart) -> Conversations | None:
+            key = (file.host, file.source)
+            if key not in opened:
+                placed = places.get(key)
+                if placed is None:
+                    return None
+                opened[key] = open_conversations(placed.settings, placed.path)
+            return opened[key]
+
+        return open_
+
+    def _libraries_of(self) -> Callable[[FilePart], Sequence[LibraryName]]:
+        """Return what tells the libraries whose skills the sessions of a place use, those of its host first."""
+        from curatord.core.affinity import host_of, libraries_of
+
+        places = {placed.key: placed for placed in self.placed_sources}
+
+        def of(file: FilePart) -> Sequence[LibraryName]:
+            placed = places.get((file.host, file.source))
+            if placed is None:
+                return ()
+            names = libraries_of(placed.settings, self.config.libraries)
+            own = {one.name for one in self.config.libraries if host_of(one) == file.host}
+            return [LibraryName(name) for name in sorted(names, key=lambda name: name not in own)]
+
+        return of
 
     def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
         """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from curatord.passes.run import RunOrder
     from curatord.wiring import Parts
 
-__all__ = ["announced_run"]
+__all__ = ["announce", "announced_run"]
 
 
 def announced_run(
@@ -29,15 +29,28 @@ def announced_run(
     curation = parts.curation
     waited = frozenset(proposal.id for proposal in parts.store.proposals())
     record = curation.run(order, stop=stop, alive=alive)
-    if record.run_id:
-        parts.observer.ran(record)
-
-        def asked() -> bool:
-            alive()
-            return stop()
-
-        _tell(parts, record, waited, asked)
+    announce(parts, record, waited, stop=stop, alive=alive)
     return record
+
+
+def announce(
+    parts: Parts,
+    record: RunRecord,
+    waited: frozenset[str],
+    *,
+    stop: Callable[[], bool],
+    alive: Callable[[], None] = lambda: None,
+) -> None:
+    """Tell of a run that is over; *waited* are the proposals that waited before it. What was no run has no id."""
+    if not record.run_id:
+        return
+    parts.observer.ran(record)
+
+    def asked() -> bool:
+        alive()
+        return stop()
+
+    _tell(parts, record, waited, asked)
 
 
 def _tell(parts: Parts, record: RunRecord, waited: frozenset[str], stop: Callable[[], bool]) -> None:

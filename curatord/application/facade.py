@@ -44,6 +44,12 @@ class Application:
 
         return session_rows(self._parts, host=host, since=since)
 
+    def distil_log(self, *, host: str | None, since: datetime | None) -> Any:
+        """Return what came of sessions that were distilled, oldest first."""
+        from curatord.application.distilling import distil_rows
+
+        return distil_rows(self._parts, host=host, since=since)
+
     def events(self, *, skill: str | None, host: str | None, since: datetime | None) -> Any:
         """Return the contract's list of `events`, oldest first."""
         from curatord.application.looking import event_rows
@@ -82,13 +88,34 @@ class Application:
 
     # -- work
 
-    def scan(self) -> Any:
-        """Ingest up to now, look at the libraries, and return the contract's `scan`; by the daemon where one runs."""
+    def scan(self, *, backfill: bool = False) -> Any:
+        """
+        Ingest up to now, look at the libraries, and return the contract's `scan`; by the daemon where one runs.
+
+        *backfill*: then distil the backlog, here.
+        """
         from curatord.application.handing import hand_over
         from curatord.application.working import scan
 
         handed = hand_over(self._parts, "scan", {})
-        return scan(self._parts, self._parts.surroundings.stop) if handed is None else handed.value
+        value = scan(self._parts, self._parts.surroundings.stop) if handed is None else handed.value
+        if not backfill:
+            return value
+        from curatord.application.distilling import backfill as distil_backlog
+
+        return {**value, "distil": distil_backlog(self._parts)}
+
+    def refine(self, session: str, *, focus: str | None) -> Any:
+        """Distil one session now and return what came of it."""
+        from curatord.application.distilling import refine
+
+        return refine(self._parts, session, focus=focus)
+
+    def retry_distil(self, sessions: Sequence[str] | None) -> Any:
+        """Take sessions that were put aside (None: all) back to be distilled, and return changes."""
+        from curatord.application.distilling import retry_distil
+
+        return retry_distil(self._parts, sessions)
 
     def run(self, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> Any:
         """Do one whole curation and return the value of run.json; by the daemon where one runs."""

@@ -26,9 +26,12 @@ __all__ = ["Service", "manual_order", "recover", "reload", "run", "run_told_by",
 
 def scan(parts: Parts, stop: Callable[[], bool]) -> dict[str, Any]:
     """Ingest up to now, look at the libraries, and return the contract's `scan`."""
+    from curatord.application.distilling import judge
+
     recover(parts)
     report = parts.scan(stop, parts.byte_progress())
     parts.look(remember=True)
+    judge(parts)
     return report.as_json()
 
 
@@ -241,7 +244,9 @@ class Service:
                 parts.observer.scanned(report, whole=False)
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
-        """Ask the gates, do a run where they are open, and return its summary."""
+        """Ask the gates, do a run where they are open, else distil what is due; return its summary."""
+        from curatord.application.distilling import batch
+
         order = RunOrder(trigger=Trigger.SCHEDULE, respect_gates=True)
         try:
             with self._parts.own_errors():
@@ -250,7 +255,10 @@ class Service:
             return None  # somebody runs one by hand; the next tick asks again
         finally:
             self._measure()
-        return summary_of(record) if record.run_id else None
+        if record.run_id:
+            return summary_of(record)
+        with self._parts.own_errors():
+            return batch(self._parts, stop=stop, alive=alive)
 
     def reload(self) -> Sequence[str]:
         """Read the configuration again, take it over as a whole, and return what is different."""

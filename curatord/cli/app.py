@@ -73,6 +73,10 @@ class App(Protocol):
         """Return the contract's list of `events`, oldest first."""
         ...
 
+    def distil_log(self, *, host: str | None, since: datetime | None) -> Json:
+        """Return what came of sessions that were distilled, oldest first."""
+        ...
+
     def runs(self) -> Json:
         """Return the contract's list of `runs`, newest first."""
         ...
@@ -98,8 +102,16 @@ class App(Protocol):
         ...
 
     # work
-    def scan(self) -> Json:
-        """Ingest up to now and return the contract's `scan`."""
+    def scan(self, *, backfill: bool) -> Json:
+        """Ingest up to now and return the contract's `scan`; *backfill*: then distil the backlog, under `distil`."""
+        ...
+
+    def refine(self, session: str, *, focus: str | None) -> Json:
+        """Distil one session now and return `{host, session_id, state, reason, operations, …}`."""
+        ...
+
+    def retry_distil(self, sessions: Sequence[str] | None) -> Json:
+        """Take sessions that were put aside (None: all) back to be distilled, and return changes."""
         ...
 
     def run(self, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> Json:

@@ -130,12 +130,27 @@ def _sessions(parser: Parser) -> None:
 
 def _events(parser: Parser) -> None:
     parser.add_argument("--skill", metavar="SKILL", help="of this skill only")
+    parser.add_argument("--distil", action="store_true", help="what came of sessions that were distilled instead")
     _host(parser)
     _since(parser)
 
 
 def _report(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", default="last", help="a run's id; default: last")
+
+
+def _scan(parser: Parser) -> None:
+    parser.add_argument(
+        "--backfill", action="store_true", help="then distil older sessions too, as far as the budget goes"
+    )
+
+
+def _refine(parser: Parser) -> None:
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="a session's id, its beginning, or host:id")
+    parser.add_argument("--focus", metavar="TEXT", help="what to look at first")
+    parser.add_argument(
+        "--retry", action="store_true", help="take it, or all that were put aside, back to be distilled"
+    )
 
 
 def _run(parser: Parser) -> None:
@@ -368,7 +383,7 @@ COMMANDS: tuple[Command, ...] = (
         _skill,
         json=True,
     ),
-    Command("scan", "work", "read the transcripts up to now", "curatord scan --json", "work:scan", json=True),
+    Command("scan", "work", "read the transcripts up to now", "curatord scan --json", "work:scan", _scan, True),
     Command(
         "run",
         "work",
@@ -376,6 +391,15 @@ COMMANDS: tuple[Command, ...] = (
         "curatord run --dry-run",
         "work:run",
         _run,
+        json=True,
+    ),
+    Command(
+        "refine",
+        "work",
+        "distil one session now, whatever the gates say, and tell what came of it",
+        "curatord refine 5f2c9d1e --focus 'the release steps'",
+        "work:refine",
+        _refine,
         json=True,
     ),
     Command("pending", "decide", "changes that wait for your yes", "curatord pending", "decide:pending", json=True),

@@ -7,9 +7,18 @@ from typing import Any
 from curatord.errors import CuratorError
 
 __all__ = [
-    "NEEDS_A_HUMAN", "OK", "SKIPPED", "is_final",
-    "of_changes", "of_doctor", "of_error", "of_run", "of_scan", "of_status",
-]  # fmt: skip
+    "NEEDS_A_HUMAN",
+    "OK",
+    "SKIPPED",
+    "is_final",
+    "of_changes",
+    "of_doctor",
+    "of_error",
+    "of_refined",
+    "of_run",
+    "of_scan",
+    "of_status",
+]
 
 OK = 0
 SKIPPED = 3
@@ -43,7 +52,15 @@ def of_run(record: Any) -> int:
 
 def of_scan(scan: Any) -> int:
     """Return the code of a scan: 0 where all that is there was read; a place that does not exist yet is no fault."""
-    return SKIPPED if any(note["kind"] in ("failed", "problem") for note in scan.get("notes", ())) else OK
+    if any(note["kind"] in ("failed", "problem") for note in scan.get("notes", ())):
+        return SKIPPED
+    return SKIPPED if (scan.get("distil") or {}).get("state") in ("failed", "budget", "stopped") else OK
+
+
+def of_refined(value: Any) -> int:
+    """Return the code of `refine`: 3 where an operation was refused, or nothing could be settled."""
+    refused = any(row["state"] == "refused" for row in value["operations"])
+    return SKIPPED if refused or value["state"] in ("error", "invalid", "budget", "cap") else OK
 
 
 def of_changes(changes: Any) -> int:

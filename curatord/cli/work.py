@@ -1,4 +1,4 @@
-"""Commands that work: scan, run, daemon."""
+"""Commands that work: scan, run, refine, daemon."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from curatord.cli import exits
 from curatord.cli.context import Context
 from curatord.errors import CuratorError, StoppedError
 
-__all__ = ["daemon", "reload", "run", "scan"]
+__all__ = ["daemon", "refine", "reload", "run", "scan"]
 
 
 def scan(context: Context) -> int:
@@ -17,7 +17,7 @@ def scan(context: Context) -> int:
     _notices(context, loaded.notices)
     with context.stopping.listening(), context.app(loaded=loaded, bar="scanning") as app:
         try:
-            value = app.scan()
+            value = app.scan(backfill=context.arguments.backfill)
         except StoppedError:
             return _stopped(context)
     context.answer(value, show_scan)
@@ -40,6 +40,27 @@ def run(context: Context) -> int:
             return _stopped(context)
     context.answer(value, show_run)
     return _stopped(context) or exits.of_run(value)
+
+
+def refine(context: Context) -> int:
+    """Distil one session now, or take some back that were put aside."""
+    from curatord.cli.views.work import show_changes, show_refined
+    from curatord.errors import UsageError
+
+    said = context.arguments
+    if said.session is None and not said.retry:
+        raise UsageError("which session?", hint="curatord sessions lists them; --retry alone takes back what was aside")
+    if said.retry and said.focus is not None:
+        raise UsageError("--retry only takes sessions back, so it has no --focus")
+    loaded = context.loaded()
+    _notices(context, loaded.notices)
+    with context.stopping.listening(), context.app(loaded=loaded, bar="distilling") as app:
+        if said.retry:
+            value = app.retry_distil(None if said.session is None else [said.session])
+        else:
+            value = app.refine(said.session, focus=said.focus)
+    context.answer(value, show_changes if said.retry else show_refined)
+    return _stopped(context) or (exits.of_changes(value) if said.retry else exits.of_refined(value))
 
 
 def daemon(context: Context) -> int:

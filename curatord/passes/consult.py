@@ -41,10 +41,9 @@ from curatord.core.model import (
     Request,
     Usage,
 )
-from curatord.core.redact import redact
 from curatord.core.replies import Reply
 from curatord.core.settings import LlmBudget
-from curatord.core.wire import Question, first_request, read_reply, repair_request
+from curatord.core.wire import Question, first_request, read_reply, redacted_reply, repair_request
 from curatord.errors import BudgetExhaustedError, ModelError
 from curatord.ports.clock import Clock
 from curatord.ports.model import EndpointMemory, Model
@@ -332,7 +331,7 @@ class Consultation:
             kind = FaultKind.CUT if read.cut else FaultKind.TOO_LARGE if read.too_large else FaultKind.INVALID
             fault = Fault(kind=kind, message=read.reason)
         self._note(seat, request, text, bill, repair=repair, fault=fault, notes=notes)
-        return ReplyError(fault, text=redact(text), bill=bill)
+        return ReplyError(fault, text=redacted_reply(text), bill=bill)
 
     def _seat(self) -> _Seat:
         """Return who is to be asked now, the fallback where the primary cannot be; raise where nobody can."""
@@ -480,7 +479,7 @@ class Consultation:
             task=request.task,
             at=self._clock.now(),
             request_sha256=request.sha256,
-            reply=redact(text),
+            reply=redacted_reply(text),
             bill=bill,
             model=seat.identity.model,
             provider=seat.identity.provider,

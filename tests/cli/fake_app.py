@@ -229,6 +229,37 @@ CHANGES: dict[str, Any] = {
 }
 
 
+REFINED: dict[str, Any] = {
+    "host": "hermes",
+    "session_id": "s1",
+    "state": "pending",
+    "reason": "it was left out",
+    "asked": True,
+    "operations": [
+        {"op": "patch", "library": "claude", "skill": "pdf-forms", "state": "pending", "id": "3f9a2c", "reason": "x"},
+        {"op": "create", "library": "claude", "skill": "x", "state": "refused", "code": "similar", "reason": "as y"},
+    ],
+    "lines": ["💾 skill review: patch of claude/pdf-forms waits for your yes (3f9a2c): it was left out"],
+    "run_id": RUN["run_id"],
+    "focus": None,
+    "digest": None,
+    "llm": None,
+}
+
+DISTILLED: dict[str, Any] = {
+    "host": "hermes",
+    "session_id": "s1",
+    "at": AT,
+    "state": "created",
+    "reason": "asked for",
+    "run_id": RUN["run_id"],
+    "asked": True,
+    "digest": None,
+    "operations": [],
+    "tokens": 12,
+}
+
+
 class FakeApp:
     """Answers every method of `App`; *answers* replaces some, an exception among them is raised. Calls are noted."""
 
@@ -251,6 +282,8 @@ class FakeApp:
             "doctor": DOCTOR,
             "scan": SCAN,
             "run": RUN,
+            "refine": REFINED,
+            "distil_log": [DISTILLED],
             "daemon": 143,
             "pending": [PENDING],
             "diff": {**PENDING, "diff": "--- a\n+++ b\n-old\n+new\n"},
