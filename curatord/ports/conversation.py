@@ -1,4 +1,14 @@
-"""What was said in one session since it was last looked at, read again from its transcripts when it is wanted."""
+"""
+What was said in one session since it was last looked at, read again from its transcripts when it is wanted.
+
+How a host is added. Its ingest parser knows which records are turns (`ports/source.py`); a teller in
+`core/conversation/<host>.py` is that parser, listened to, and says where such a record keeps its words, its calls and
+its errors. A host that writes lines is then a function in `adapters/sources/told_hosts.py`, any other a `Conversations`
+of its own, and either way one line in `adapters/sources/conversations.py`.
+
+What is told is what ingest counts, but for what nobody should learn from: prompts of schedules, what sub-agents said,
+whole sessions that are curatord's own, a sub-agent's or the host's reviewer's, and what the host itself took back.
+"""
 
 from __future__ import annotations
 

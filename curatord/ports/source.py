@@ -4,7 +4,8 @@ A place with transcripts, as the ingest pass sees it: it lists items, and reads 
 How a host is added. Its records are understood by a pure module `core/transcript/<host>.py` that fills `Findings`.
 Hosts that write JSON lines give a `LineParser` and are read by the shared tailer; hosts with a database or whole
 documents write a `Source` of their own around their parser. Either way the new host is one line in
-`adapters/sources/registry.py`. The pass does the rest: identity, watermarks, copies, transactions, back-off.
+`adapters/sources/registry.py`. The pass does the rest: identity, watermarks, copies, transactions, back-off. What was
+said in its sessions is told by a listener to that parser (`ports/conversation.py`).
 
 Order of one item: `items` (one stat each) → unchanged? done → `examine` (opens it: head and tail) →
 `core.watermark.resume` → `read`, which yields `Slice`s. Each slice is committed whole, watermark and counts together;

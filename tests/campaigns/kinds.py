@@ -169,6 +169,24 @@ def _undoing(
     return prepare
 
 
+def _backed_up(cutter: Cutter, home: BigHome) -> tuple[str, ...]:
+    """Make a backup, then change a skill of it."""
+    first = cutter.do(home, "backup", "create")
+    assert first.code == 0, first
+    words = _approving("patch", A)(cutter, home)
+    done = cutter.do(home, *words)
+    assert done.code == 0, done
+    return ("backup", "restore", "last", "--skill", "skill-030")
+
+
+def _moved(cutter: Cutter, home: BigHome) -> tuple[str, ...]:
+    """Pin a skill, and let its user move it to another category."""
+    done = cutter.do(home, "pin", "skill-030")
+    assert done.code == 0, done
+    (home.library / A).rename(home.library / "cat6" / "skill-030")
+    return ("scan",)
+
+
 A, B, C, D = "cat2/skill-030", "cat5/skill-040", "cat3/skill-045", "cat1/skill-120"
 
 KINDS: dict[str, Kind] = {
@@ -191,6 +209,9 @@ KINDS: dict[str, Kind] = {
     "undo patch": Kind(prepare=_undoing(_approving("patch", A)), undo=False),
     "undo create": Kind(prepare=_undoing(_approving("create", "cat3/brand-new")), undo=False),
     "undo merge": Kind(prepare=_undoing(_approving("merge", A, B, C)), undo=False),
+    "backup create": Kind(prepare=_words("backup", "create"), undo=False),
+    "backup restore": Kind(prepare=_backed_up, undo=False),
+    "scan after a move": Kind(prepare=_moved, undo=False),
     "pause": Kind(prepare=_words("pause"), undo=False),
     "resume": Kind(prepare=_after(["pause"], then=["resume"]), undo=False),
     "reject many": Kind(prepare=_approving("held", A, B, C, word="reject"), undo=False),

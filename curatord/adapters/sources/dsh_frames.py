@@ -22,15 +22,16 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd
+from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd, whole_frames
 from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _hash, open_quietly
 from curatord.adapters.sources.tree import TreeSource, _head_of
+from curatord.core.cheap import replace
 from curatord.core.transcript.dsh import DshParser
 from curatord.core.transcript.lines import LineSplitter
 from curatord.errors import TranscriptError
-from curatord.ports.source import Item, LineParser, Marks, Slice, Start
+from curatord.ports.source import Item, Marks, Slice, Start
 
-__all__ = ["DshSource"]
+__all__ = ["DshSource", "Frames"]
 
 HOLD = 16 * 1024 * 1024
 BATCH = 512 * 1024
@@ -108,34 +109,48 @@ class DshSource(TreeSource):
         descriptor = open_quietly(item.path)
         try:
             if os.pread(descriptor, 4, 0) == MAGIC:
-                yield from _Frames(descriptor, item, start, self._below(item.path)).slices(stop)
+                yield from Frames(descriptor, item, start, self.below(item.path), _parser_of).slices(stop)
                 return
         finally:
             os.close(descriptor)
         yield from super().read(item, start, stop)
 
 
-class _Frames:
-    """One reading of one packed log."""
+class Frames:
+    """
+    One reading of one packed log.
 
-    def __init__(self, descriptor: int, item: Item, start: Start, path: str) -> None:
+    Args:
+        descriptor: Of the open file.
+        item: The file.
+        start: Where and how to read.
+        path: Below the source's folder.
+        parser: Makes the parser.
+        ends: Gets, for each frame that was read whole, how many unpacked bytes there were behind it and where it ends
+            in the file; None where nobody asks.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        item: Item,
+        start: Start,
+        path: str,
+        parser: Callable[[str, Start], DshParser],
+        ends: list[tuple[int, int]] | None = None,
+    ) -> None:
         saved = _load(start.state)
         self._descriptor = descriptor
         self._item = item
         self._start = start
         self._zstd = _zstd()
         self._options = {int(self._zstd.DecompressionParameter.window_log_max): WINDOW_LOG}
+        self._whole_frame = whole_frames(HOLD)
         self._window = memoryview(b"")  # of the packed file, from `_window_at` on
         self._window_at = 0
-        self._parser = DshParser(
-            path,
-            state=saved.parser,
-            fresh=start.offset == 0,
-            guard=start.guard,
-            before=start.before,
-            now_ms=start.now_ms,
-            mtime_ms=start.mtime_ms,
-        )
+        self._parser = parser(path, replace(start, state=saved.parser))
+        self._ends = ends
+        self._seen = 0  # unpacked bytes so far
         self._mark = start.offset  # the watermark
         self._unpacked = saved.unpacked if start.offset else 0
         self._skip = saved.skip if start.offset else 0  # still to be passed over
@@ -154,9 +169,12 @@ class _Frames:
             for held in self._frame(at):
                 if isinstance(held, int):
                     at, ended = held, False
+                    if self._ends is not None:
+                        self._ends.append((self._seen, at))
                     break
                 begun = True
                 read += len(held)
+                self._seen += len(held)
                 self._batch.append(held)
                 self._batched += len(held)
                 if self._batched >= BATCH:
@@ -246,9 +264,12 @@ class _Frames:
             size = self._frame_size(0) if self._window else 0
         if not size:
             return None
+        frame = self._window[begin : begin + size]
+        if self._whole_frame is not None and (content := self._whole_frame(frame)) is not None:
+            return content, at + size
         decoder = self._zstd.ZstdDecompressor(options=self._options)
         try:
-            content = decoder.decompress(self._window[begin : begin + size], HOLD)
+            content = decoder.decompress(frame, HOLD)
         except self._zstd.ZstdError:
             return None
         return (content, at + size) if decoder.eof else None
@@ -391,7 +412,7 @@ def _marks(descriptor: int, offset: int) -> Marks:
     return Marks(head=_head_of(first), tail=tail)
 
 
-def _parser_of(path: str, start: Start) -> LineParser:
+def _parser_of(path: str, start: Start) -> DshParser:
     return DshParser(
         path,
         state=start.state,

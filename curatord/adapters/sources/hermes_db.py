@@ -19,6 +19,7 @@ import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading, signature
@@ -40,6 +41,7 @@ MAX_CONTENT = 1024 * 1024  # of a message's content or calls; of a longer one bo
 EDGE = 64 * 1024
 MAX_DOCUMENT = 128 * 1024 * 1024
 KEPT_SESSIONS = 4096
+MAX_ID = (1 << 63) - 1
 TRIES = 3
 NO_SESSION_FILES = ("request_dump_", "sessions.json")
 
@@ -264,7 +266,7 @@ class HermesSource:
             now_ms=start.now_ms,
             copies=False,
         )
-        if self._database_has(document.facts.id):
+        if self.database_has(document.facts.id):
             found = parser.findings()
             found.notes.append(f"{name}: its session is in the database, which wins")
         else:
@@ -286,7 +288,7 @@ class HermesSource:
             last=True,
         )
 
-    def _database_has(self, session_id: str) -> bool:
+    def database_has(self, session_id: str) -> bool:
         """Return whether the database holds the session as well."""
         try:
             if not os.path.getsize(self._database):
@@ -387,6 +389,24 @@ class _History:
     def forget_sessions(self) -> None:
         """Ask anew what may have changed since the last slice."""
         self._sessions.clear()
+
+    def of_session(self, session_id: str, after: int, until: int | None, most: int) -> list[Row]:
+        """Return the session's next rows behind *after*, in order, some *most* bytes of them, not beyond *until*."""
+        key = self._key
+        query = f"{self._rows} WHERE session_id = ? AND {key} > ? AND {key} <= ? ORDER BY {key} LIMIT ?"
+        cursor = self._connection.execute(query, (session_id, after, MAX_ID if until is None else until, CHUNK_ROWS))
+        last = after
+        rows: list[Row] = []
+        size = 0
+        with closing(cursor):
+            for raw in cursor:
+                row = _row_behind(last, raw)
+                last = row.id
+                rows.append(row)
+                size += len(row.content or b"") + len(row.tool_calls or b"") + 64
+                if size >= most:
+                    break
+        return rows
 
     def earlier(self, session_id: str, before_id: int) -> Iterator[Row]:
         """Yield the session's rows with a smaller id, in order."""

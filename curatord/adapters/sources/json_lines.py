@@ -8,9 +8,11 @@ without touching its access time: not a byte, mode or time of a transcript chang
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.transcript.lines import LineReader
@@ -65,6 +67,16 @@ class JsonLinesSource:
         self._skip_folders = skip_folders
         self._problems: list[str] = []
 
+    def parsed_by(self, parser: ParserFactory) -> Self:
+        """Return this source with another parser: the same files, read for another end."""
+        other = copy.copy(self)
+        other._parser = parser
+        return other
+
+    def is_document(self, path: str) -> bool:
+        """Return whether the file at *path* is one document, which is written anew as a whole."""
+        return False
+
     @property
     def problems(self) -> list[str]:
         """What the last `items` could not look at."""
@@ -97,7 +109,7 @@ class JsonLinesSource:
 
     def read(self, item: Item, start: Start, stop: Callable[[], bool]) -> Iterator[Slice]:
         """Yield what the file holds from *start* on."""
-        parser = self._parser(self._below(item.path), start)
+        parser = self._parser(self.below(item.path), start)
         descriptor = open_quietly(item.path)
         with open(descriptor, "rb", buffering=BUFFER) as file:
             head = _head(descriptor)
@@ -130,7 +142,8 @@ class JsonLinesSource:
                 if reader.ended or stopped:
                     return
 
-    def _below(self, path: str) -> str:
+    def below(self, path: str) -> str:
+        """Return *path* below the folder that is walked, with `/` between its parts: what parsers are given."""
         below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
         return (os.path.basename(path) if below == path else below).replace(os.sep, "/")
 

@@ -37,7 +37,7 @@ from curatord.core.transcript.times import ms_of_iso
 from curatord.errors import TranscriptError
 from curatord.ports.source import Item, LineParser, Marks, Slice, Start
 
-__all__ = ["OpenClawSource"]
+__all__ = ["OpenClawSource", "Queries", "unpacked_event"]
 
 HOST = "openclaw"
 DATABASE = "openclaw-agent.sqlite"
@@ -130,7 +130,7 @@ class OpenClawSource(TreeSource):
         yield from read_rows(HOST, file, item, start, stop, lambda reading: _Rows(reading, start))
 
     def _parser_of(self, path: str, start: Start) -> LineParser:
-        kind, parent = self._told_of(os.path.join(self.path, path.replace("/", os.sep)))
+        kind, parent = self.told_of(os.path.join(self.path, path.replace("/", os.sep)))
         return OpenClawParser(
             path,
             kind=kind,
@@ -143,7 +143,7 @@ class OpenClawSource(TreeSource):
             mtime_ms=start.mtime_ms,
         )
 
-    def _told_of(self, path: str) -> tuple[SessionKind, str | None]:
+    def told_of(self, path: str) -> tuple[SessionKind, str | None]:
         """Return what the index beside a file says of its session."""
         session = session_in(path.replace(os.sep, "/"))
         agent = os.path.dirname(os.path.dirname(path))
@@ -229,7 +229,7 @@ class _Rows:
         self._waits: dict[str, None] = dict.fromkeys(saved.waits)
         self._notes: list[str] = []
         self._versions = _versions(reading)
-        self._queries = _Queries(reading, have) if have else None
+        self._queries = Queries(reading, have) if have else None
         self.ladder = Ladder([] if fresh else saved.rungs)
         before = self.ladder.top
         self._at = self.ladder.descend(self._queries.mark) if self._queries is not None else 0
@@ -361,7 +361,7 @@ class _Rows:
         seq = seq if isinstance(seq, int) else 0
         parser = self._parser(session, seq)
         if text is None and packed is not None:
-            data, reason = _unpacked(packed)
+            data, reason = unpacked_event(packed)
             if reason:
                 parser.unreadable(bytes(packed) if isinstance(packed, bytes) else b"", seq, number, reason)
                 return len(packed) if isinstance(packed, bytes) else 0
@@ -404,13 +404,7 @@ class _Rows:
     # -- what other tables say
 
     def _facts(self, session: str) -> _Told:
-        row = None
-        if self._queries is not None and self._queries.facts is not None:
-            row = self._connection.execute(self._queries.facts, (session,)).fetchone()
-        if row is None:
-            return SessionKind.UNKNOWN, None
-        key, previous, spawned_by, via, parent = map(_text, row)
-        return kind_of_session(key, via, spawned_by), previous or parent
+        return self._queries.told_of(session) if self._queries is not None else (SessionKind.UNKNOWN, None)
 
     def _rewritten(self) -> list[str]:
         """Return the sessions whose transcripts were rewritten since the last reading, and remember up to when."""
@@ -435,7 +429,7 @@ class _Rows:
         return changed
 
 
-class _Queries:
+class Queries:
     """What is asked of a database, with the columns that it has."""
 
     def __init__(self, reading: Reading, have: set[str]) -> None:
@@ -449,10 +443,19 @@ class _Queries:
         table = "FROM transcript_events"
         self.after = f"SELECT {columns} {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"
         self.of_session = f"SELECT {columns} {table} WHERE session_id = ? AND rowid <= ? ORDER BY seq"
+        self.from_seq = f"SELECT {columns} {table} WHERE session_id = ? AND seq > ? AND rowid <= ? ORDER BY seq LIMIT ?"
         self.header = f"SELECT {event} {table} WHERE session_id = ? ORDER BY seq LIMIT 1"
         created = "created_at" if "created_at" in have else "NULL"
         self._mark = f"SELECT session_id, seq, {created} {table} WHERE rowid = ?"
         self.facts = _facts_query(set(reading.columns("session_windows")), set(reading.columns("session_nodes")))
+
+    def told_of(self, session: str) -> _Told:
+        """Return what the tables say of a session."""
+        row = self._connection.execute(self.facts, (session,)).fetchone() if self.facts is not None else None
+        if row is None:
+            return SessionKind.UNKNOWN, None
+        key, previous, spawned_by, via, parent = map(_text, row)
+        return kind_of_session(key, via, spawned_by), previous or parent
 
     def mark(self, number: int) -> bytes:
         """Return what the row with *number* is known by; empty where there is none."""
@@ -503,7 +506,7 @@ def _versions(reading: Reading) -> set[str]:
     return found
 
 
-def _unpacked(packed: object) -> tuple[bytes, str]:
+def unpacked_event(packed: object) -> tuple[bytes, str]:
     """Return a compressed event, or why it cannot be had."""
     if not isinstance(packed, bytes):
         return b"", "its compressed event is no bytes"

@@ -169,7 +169,7 @@ class OpenCodeSource:
     def _read_session(self, item: Item, start: Start) -> Slice:
         tree = _Tree(item.path)
         parser = OpenCodeParser(tree, state=start.state, guard=_all_known(start), now_ms=start.now_ms)
-        if self._database_has(tree.id):
+        if self.database_has(tree.id):
             found, size = parser.findings(), 0
         else:
             size = tree.feed(parser)
@@ -187,7 +187,8 @@ class OpenCodeSource:
             waiting=not start.settled,
         )
 
-    def _database_has(self, session_id: str) -> bool:
+    def database_has(self, session_id: str) -> bool:
+        """Return whether one of the databases holds the session as well."""
         for path in self._databases():
             file = self._file(path)
             try:
@@ -372,9 +373,9 @@ class _Tree:
     def __init__(self, path: str) -> None:
         self._path = path
         self.id = os.path.basename(path).removesuffix(".json")
-        self._messages = _messages_of(path)
+        self.messages = _messages_of(path)
         # …/storage/session/<project>/<ses>.json, or older …/storage/session/info/<ses>.json
-        top = os.path.dirname(self._messages)
+        top = os.path.dirname(self.messages)
         self._parts = os.path.join(os.path.dirname(top), "part")
         self._parts_by_session = os.path.basename(os.path.dirname(path)) == "info"
         self._facts = _facts_in_file(path)
@@ -383,11 +384,11 @@ class _Tree:
         """Give all messages with their parts to *parser*, in order; return the bytes read."""
         size = 0
         files = 0
-        for message_id in _names(self._messages):
-            data, cut = _content(os.path.join(self._messages, message_id + ".json"))
+        for message_id in _names(self.messages):
+            data, cut = _content(os.path.join(self.messages, message_id + ".json"))
             size += len(data)
             parser.message(message_id, self.id, None, data, place=0, cut=cut)
-            folder = os.path.join(self._parts, *([self.id] if self._parts_by_session else []), message_id)
+            folder = self.parts_of(message_id)
             for part_id in _names(folder):
                 data, cut = _content(os.path.join(folder, part_id + ".json"))
                 size += len(data)
@@ -397,12 +398,16 @@ class _Tree:
                     raise TranscriptError(f"{self._path} has more than {MAX_FILES} parts")
         return size
 
+    def parts_of(self, message_id: str) -> str:
+        """Return the folder with a message's parts."""
+        return os.path.join(self._parts, *([self.id] if self._parts_by_session else []), message_id)
+
     def session(self, session_id: str) -> SessionFacts | None:
         return self._facts if session_id == self.id else None
 
     def message(self, message_id: str) -> bytes | None:
         try:
-            return _content(os.path.join(self._messages, message_id + ".json"))[0]
+            return _content(os.path.join(self.messages, message_id + ".json"))[0]
         except OSError:
             return None
 

@@ -28,6 +28,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -35,7 +36,7 @@ from typing import Literal
 from curatord.core.cheap import dataclass
 from curatord.errors import TranscriptError
 
-__all__ = ["ChangedError", "DatabaseFile", "InUseError", "Reading", "signature", "way_to_open"]
+__all__ = ["ChangedError", "DatabaseFile", "DatabaseFiles", "InUseError", "Reading", "signature", "way_to_open"]
 
 BUSY_TIMEOUT_S = 2.0
 COPY_TRIES = 3
@@ -209,6 +210,31 @@ class DatabaseFile:
             with contextlib.suppress(FileNotFoundError):
                 found[suffix] = _stamp(self.path + suffix)
         return found
+
+
+class DatabaseFiles:
+    """
+    Databases by their paths, each with its private copy, where one is needed, for as long as this object lives.
+
+    For who asks the same database many times: a copy is made again only where the original changed.
+    """
+
+    def __init__(self, *, scratch: str | None = None) -> None:
+        self._scratch = scratch
+        self._files: dict[str, DatabaseFile] = {}
+        weakref.finalize(self, _release_all, self._files)
+
+    def at(self, path: str) -> DatabaseFile:
+        """Return the database at *path*."""
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = DatabaseFile(path, scratch=self._scratch)
+        return file
+
+
+def _release_all(files: dict[str, DatabaseFile]) -> None:
+    for file in files.values():
+        file.release()
 
 
 def explained(error: sqlite3.Error, path: str) -> OSError | TranscriptError:

@@ -163,7 +163,7 @@ class TreeSource(JsonLinesSource):
 
     def examine(self, item: Item, offset: int) -> Marks:
         """Return what the file is recognised by; *offset* counts unpacked bytes."""
-        if self._is_document(item.path):
+        if self.is_document(item.path):
             mark = content_key(self.host.encode(), os.path.basename(_plain_name(item.path)).encode(errors="replace"))
             return Marks(head=mark, tail=mark if offset else b"")
         if not item.path.endswith(PACKED):
@@ -179,7 +179,7 @@ class TreeSource(JsonLinesSource):
 
     def read(self, item: Item, start: Start, stop: Callable[[], bool]) -> Iterator[Slice]:
         """Yield what the file holds from *start* on."""
-        if self._is_document(item.path):
+        if self.is_document(item.path):
             yield self._read_document(item, start)
             return
         if not item.path.endswith(PACKED):
@@ -195,14 +195,16 @@ class TreeSource(JsonLinesSource):
         finally:
             os.close(descriptor)
 
-    def _below(self, path: str) -> str:
-        return _plain_name(super()._below(path))
+    def below(self, path: str) -> str:
+        """Return *path* below the place, without the suffix of a packed form."""
+        return _plain_name(super().below(path))
 
-    def _is_document(self, path: str) -> bool:
+    def is_document(self, path: str) -> bool:
+        """Return whether the file at *path* is one document, which is written anew as a whole."""
         return self._explode is not None and _plain_name(path).endswith(".json")
 
     def _read_packed(self, stream: Unpacked, item: Item, start: Start, stop: Callable[[], bool]) -> Iterator[Slice]:
-        parser = self._parser(self._below(item.path), start)
+        parser = self._parser(self.below(item.path), start)
         splitter = LineSplitter(start.offset)
         marks = _Marking(start.offset)
         at = 0
@@ -259,7 +261,7 @@ class TreeSource(JsonLinesSource):
         marks = self.examine(item, 1)
         if lines is None and not start.settled:
             # Caught while it was written: what is known stays, and it is looked at again when it changes or settles.
-            parser = self._parser(self._below(item.path), start)
+            parser = self._parser(self.below(item.path), start)
             return Slice(
                 findings=parser.findings(), offset=start.offset, size=item.size, state=start.state, marks=marks,
                 bytes_read=len(data), waiting=True,
@@ -272,14 +274,24 @@ class TreeSource(JsonLinesSource):
             now_ms=start.now_ms,
             mtime_ms=start.mtime_ms,
         )
-        parser = self._parser(self._below(item.path), anew)
-        parser.feed((line, 0) for line in (lines if lines is not None else [data[:HEAD]]))
+        parser = self._parser(self.below(item.path), anew)
+        parser.feed(_places(lines if lines is not None else [data[:HEAD]], data))
         if start.settled:
             parser.settle()
         return Slice(
             findings=parser.findings(), offset=max(len(data), 1), size=item.size, state=parser.state(), marks=marks,
             bytes_read=len(data), waiting=parser.waiting,
         )  # fmt: skip
+
+
+def _places(lines: Iterable[bytes], data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield *lines* with where they stand in the document *data*; of one that was made anew, near where it stood."""
+    at = 0
+    for line in lines:
+        found = data.find(line, at, at + len(line) + HEAD)
+        begin = found if found >= 0 else at
+        yield line, begin
+        at = min(begin + len(line), len(data))
 
 
 class _Marking:

@@ -29,7 +29,8 @@ class Said(NamedTuple):
     *ref* is the record's own id, or its offset in words (`@1234`) where it has none: evidence is named by it. *role*:
     `user` and `assistant` said something; `error` is what a failed call gave (*text* as the host kept it, *tools* the
     call where it is known). *at_ms* is the record's time, None where it has none. *offset* is where the record ends,
-    in the unit of the item's watermark. *text* is whole: bounding and redacting is the digest's work, but a reader
+    in the unit of the item's watermark, and 0 where the item is written anew as a whole, so that only the time says
+    what is known. *text* is whole: bounding and redacting is the digest's work, but a reader
     may cut a single text beyond `MAX_SAID` characters to its two ends, with a line between them that says how many
     were left out.
     """

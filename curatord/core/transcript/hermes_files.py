@@ -27,6 +27,7 @@ class Document:
     started_at: str | None = None
     updated_at: str | None = None
     bad: list[tuple[int, str, bytes]] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)  # of a file of lines: where each message's line ends
 
 
 def read_document(data: bytes, session_id: str) -> Document:
@@ -66,6 +67,7 @@ def read_lines(data: bytes, session_id: str) -> Document:
     if last is not None:
         lines.append(last)
     messages: list[Any] = []
+    ends: list[int] = []
     bad = [(line.offset, "too long", line.head) for line in splitter.oversize]
     for line, offset in lines:
         for value in objects(line):
@@ -73,10 +75,15 @@ def read_lines(data: bytes, session_id: str) -> Document:
                 bad.append((offset, value.reason, line))
             else:
                 messages.append(value)
+                ends.append(offset + len(line))
     meta: dict[str, Any] = next((m for m in messages if m.get("role") == "session_meta"), {})
     started = _text(meta.get("timestamp"))
     return Document(
-        facts=_facts(meta, session_id, None, started), rows=_rows(messages, session_id), started_at=started, bad=bad
+        facts=_facts(meta, session_id, None, started),
+        rows=_rows(messages, session_id),
+        started_at=started,
+        bad=bad,
+        ends=ends,
     )
 
 
@@ -98,6 +105,7 @@ def _rows(messages: list[Any], session_id: str) -> list[Row]:
             continue
         content = message.get("content")
         calls = message.get("tool_calls")
+        time = message.get("timestamp")
         rows.append(
             Row(
                 id=place,
@@ -109,7 +117,7 @@ def _rows(messages: list[Any], session_id: str) -> list[Row]:
                 # The form in which the database keeps it, so that an imported session has the same keys.
                 tool_calls=json.dumps(calls).encode("ascii") if isinstance(calls, list) and calls else None,
                 tool_name=_text(message.get("tool_name")) or _text(message.get("name")),
-                timestamp=message.get("timestamp"),
+                timestamp=time if isinstance(time, (str, int, float)) else None,
                 observed=1 if message.get("observed") else 0,
             )
         )
