@@ -211,7 +211,7 @@ KINDS: dict[str, Kind] = {
     "undo merge": Kind(prepare=_undoing(_approving("merge", A, B, C)), undo=False),
     "backup create": Kind(prepare=_words("backup", "create"), undo=False),
     "backup restore": Kind(prepare=_backed_up, undo=False),
-    "scan after a move": Kind(prepare=_moved, undo=False),
+    "scan after a move": Kind(prepare=_moved, whole=False, undo=False),
     "pause": Kind(prepare=_words("pause"), undo=False),
     "resume": Kind(prepare=_after(["pause"], then=["resume"]), undo=False),
     "reject many": Kind(prepare=_approving("held", A, B, C, word="reject"), undo=False),
