@@ -144,6 +144,9 @@ def meddle_at(stage: Stage, number: int, deed: str) -> None:
     skill = f"home/.hermes/skills/{A}/SKILL.md"
     match deed:
         case "edit in place" | "edit by rename":
+            if ended.code == 0 and stage.words[0] in ("archive", "approve") and skill not in found:
+                # Edited before the command's own first look: what its user sees is what goes, the edit with it.
+                skill = f"home/.hermes/skills/.archive/{NAME}/SKILL.md"
             assert skill in found, (where, "the edited skill is not where its user left it")
             assert MARK in found[skill][1], (where, "the edit is gone")
             assert home.disagreements() == [], where
