@@ -315,9 +315,10 @@ def test_long_work_that_asks_whether_to_stop_is_alive(start: Callable[..., Proce
                 pass
         manager.settimeout(WAIT_S)
 
-        heard = [manager.recv(4096).decode() for _ in range(2)]
+        heard: list[str] = []
+        while heard.count("WATCHDOG=1") < 2:  # what it is busy with may be told between
+            heard.append(manager.recv(4096).decode())
 
-    assert ["WATCHDOG=1", "WATCHDOG=1"] == heard
     assert "long work ends" not in daemon.calls()
 
 

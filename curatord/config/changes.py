@@ -12,7 +12,7 @@ from curatord.core.settings import Config
 __all__ = ["changes_of"]
 
 MAX_CHANGES = 50
-VALUE_CHARS = 80
+VALUE_CHARS = 240  # a path should be whole
 _UNSET = "unset"
 
 

@@ -110,15 +110,20 @@ def test_setting_aside_waits_for_the_work_lock(tmp_path: Path) -> None:
     """While somebody does an action, nobody takes the database away from under it."""
     path = filled(tmp_path)
     path.write_bytes(b"no database" * 1000)
+    told, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
+            os.read(told, 1)  # until the lock is held
             opened(tmp_path)
         os._exit(0)
     with work_lock(tmp_path):
+        os.write(tell, b"1")
         time.sleep(0.3)
         assert [] == aside(tmp_path)
     os.waitpid(pid, 0)
+    os.close(told)
+    os.close(tell)
 
     assert 1 == len(aside(tmp_path))
 
