@@ -15,7 +15,8 @@ MAX_BYTES = 64 * 1024
 
 class PromptFiles:
     """
-    Reads `<name>.md`, each time anew, so that an edit counts from the next run on.
+    Reads `<name>.md` (a name with a dot is the whole file name), each time anew, so that an edit counts from the next
+    run on.
 
     *folder* is the configuration's `prompts`, or None.
     """
@@ -25,8 +26,9 @@ class PromptFiles:
 
     def read(self, name: str) -> Prompt:
         """See `Prompts.read`."""
+        file = name if "." in name else f"{name}.md"
         if self._folder is not None:
-            path = self._folder / f"{name}.md"
+            path = self._folder / file
             if path.exists():
                 return Prompt(name=name, text=_own(path), own=True)
             if not self._folder.is_dir():
@@ -35,7 +37,7 @@ class PromptFiles:
                     key="prompts",
                     hint="create it, or take `prompts` out of the configuration",
                 )
-        text = files("curatord.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+        text = files("curatord.prompts").joinpath(file).read_text(encoding="utf-8")
         return Prompt(name=name, text=text)
 
 

@@ -29,7 +29,7 @@ class Prompts(Protocol):
 
     def read(self, name: str) -> Prompt:
         """
-        Return the prompt `<name>.md`.
+        Return the prompt `<name>.md`; a name with a dot (`wishes.txt`) is that of the whole file.
 
         Raises:
             ConfigError: The user's file cannot be used.

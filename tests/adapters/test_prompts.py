@@ -10,19 +10,27 @@ from curatord.adapters.prompts import PromptFiles
 from curatord.errors import ConfigError
 
 
-@pytest.mark.parametrize("name", ["survey", "merge"])
+@pytest.mark.parametrize("name", ["survey", "merge", "distil"])
 def test_the_package_brings_its_prompts(name: str) -> None:
     """Each is a short text, and says that it is not the user's."""
     prompt = PromptFiles().read(name)
 
     assert not prompt.own
-    assert 400 < len(prompt.text) < 4_000
+    assert 400 < len(prompt.text) < 5_000
     assert 64 == len(prompt.sha256)
 
 
 def test_prompts_hold_no_data_mark() -> None:
     """The one data part stands in the user message."""
-    assert all("<curatord-data>" not in PromptFiles().read(name).text for name in ("survey", "merge"))
+    assert all("<curatord-data>" not in PromptFiles().read(name).text for name in ("survey", "merge", "distil"))
+
+
+def test_a_whole_file_name_is_taken_as_it_is(tmp_path: Path) -> None:
+    """The patterns of wishes are no prompt, and stand in the same folder."""
+    assert "NAME" in PromptFiles().read("wishes.txt").text
+    (tmp_path / "wishes.txt").write_text("keep it\n", encoding="utf-8")
+
+    assert ("keep it\n", True) == (lambda p: (p.text, p.own))(PromptFiles(str(tmp_path)).read("wishes.txt"))
 
 
 def test_a_users_file_takes_the_place_of_ours(tmp_path: Path) -> None:
