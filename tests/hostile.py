@@ -321,7 +321,7 @@ def _hermes_rows(home: HostileHome, texts: dict[str, str]) -> None:
                 [
                     {"id": text, "function": {"name": "skill_view", "arguments": json.dumps({"name": text})}},
                     {"id": "c2", "function": {"name": text, "arguments": "{" * 5000}},
-                    {"id": "c3", "function": {"name": "skill_manage", "arguments": json.dumps({"action": "delete", "name": text})}},
+                    {"id": "c3", "function": {"name": "skill_manage", "arguments": json.dumps({"action": text})}},
                 ]
             )  # fmt: skip
             for role, content, more in (
@@ -409,7 +409,26 @@ def model_answers() -> list[Any]:
         "umbrella": {"name": "../x", "description": INJECTION, "overview": TEXTS["markup"], "body": TEXTS["data tag"]},
         "members": [member, member | {"how": "prune"}],
     }  # fmt: skip
-    answers: list[Any] = [json.dumps(bad), json.dumps(merge), TEXTS["clear the screen"], "[" * 200_000, "{" * 50_000]
+    create = {"op": "create", "skill": "../../canary/x", "description": INJECTION, "when_to_use": "x", "content": "# x"}
+    write = {"op": "write_file", "skill": "pdf-forms", "path": "../../../canary/owned", "content": "x", "pinned": True}
+    patch = {
+        "op": "patch",
+        "skill": "k8s-rollback",
+        "old": "",
+        "new": TEXTS["shell"],
+        "reason": "x",
+        "evidence": ["m1"],
+    }
+    distil = {"operations": [create, write, patch], "nothing": None, "pin": ["all"]}
+    answers: list[Any] = [
+        json.dumps(distil),
+        json.dumps(bad),
+        json.dumps(distil),
+        json.dumps(merge),
+        TEXTS["clear the screen"],
+        "[" * 200_000,
+        "{" * 50_000,
+    ]
     answers += [
         json.dumps({**merge, "members": [{**member, "title": text, "reason": text}]}) for text in TEXTS.values()
     ]

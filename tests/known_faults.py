@@ -67,7 +67,7 @@ KNOWN_FAULTS: tuple[Fault, ...] = (
            "tests/e2e/test_lost_state.py::test_damage_anywhere_is_mended_by_the_second_command",
            _PROMISES + "test_9_an_unreadable_ownership_file_protects_the_library")),
     Fault("B044", "NousResearch/hermes-agent#95415", "a skill that came back from outside was taken for a learned one",
-          (_HERE + "test_a_copy_of_an_archived_skill_that_comes_back_is_nobodys",)),
+          (_HERE + "test_a_copy_of_an_archived_skill_that_comes_back_is_known_again",)),
     Fault("B045", "Lexus2016/hermes-agent-evolution#117", "a run that was killed left no trace",
           (_PROMISES + "test_7_a_run_that_was_killed_leaves_its_trace",
            "tests/passes/test_processes.py::test_killed_at_random_instants",

@@ -20,33 +20,33 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "demo")
 
 
-def test_a_copy_of_an_archived_skill_that_comes_back_is_nobodys(world: World) -> None:
-    """What a user archived and an installer puts back is not taken for curatord's own, and is left alone (B044)."""
+def test_a_copy_of_an_archived_skill_that_comes_back_is_known_again(world: World) -> None:
+    """What an installer puts back is said to have come back, owned as before, and its clock begins anew (B044)."""
+    name = next(
+        row["name"]
+        for row in world.app.skills(problems=False, library="claude")
+        if row["state"] == "active" and not row["problems"] and not row["managed"]
+    )
+    place = world.claude / "skills" / world.skill(name)["path"]
+    shutil.copytree(place, world.folder / "copy")
+    world.app.adopt([name], everything=False, agent_made=False, dry_run=False)
+    world.app.archive([name])
+    world.app.disown([name])
+    shutil.copytree(world.folder / "copy", place)
+    before = tree(place)
+
+    world.run()
+
     (row,) = [
         each
         for each in world.app.skills(problems=False, library="claude")
-        if each["name"] == sorted(
-            other["name"]
-            for other in world.app.skills(problems=False, library="claude")
-            if other["state"] == "active" and not other["problems"]
-        )[0]
-    ]  # fmt: skip
-    place = world.claude / "skills" / row["path"]
-    shutil.copytree(place, world.folder / "copy")
-    world.app.adopt([row["name"]], everything=False, agent_made=False, dry_run=False)
-    world.app.archive([f"claude/{row['name']}"])
-    shutil.copytree(world.folder / "copy", place)
-    before = tree(place)
+        if each["name"] == name and each["state"] != "archived"
+    ]
+    assert (False, "active") == (row["managed"], row["state"])
+    assert any("put back by hand" in each["reason"] for each in world.app.explain(name)["history"])
     for _ in range(8):
         world.days(30)
         world.run()
-
-    live = [
-        each
-        for each in world.app.skills(problems=False, library="claude")
-        if each["name"] == row["name"] and each["state"] != "archived"
-    ]
-    assert [False] == [each["managed"] for each in live]
     assert before == tree(place)
 
 

@@ -99,7 +99,8 @@ def test_no_planted_secret_reaches_the_model(
     planted: dict[str, str] = {}
     for number, (kind, token) in enumerate(TOKENS.items()):
         told = json.dumps(f"Use when the deploy of {number} needs {token} now.")
-        text = f"---\nname: deploy-{number}\ndescription: {told}\n---\n\n# Deploy\n\n## With {token}\n\n### Not {token}\n\nexport X={token}\n"
+        header = f"---\nname: deploy-{number}\ndescription: {told}\n---\n\n"
+        text = f"{header}# Deploy\n\n## With {token}\n\n### Not {token}\n\nexport X={token}\n"
         home.package(f"deploy-{number}", text.encode())
         planted[kind] = token.splitlines()[-2] if "\n" in token else token
     base = f"    base_url: {httpserver.url_for('/v1')}"
