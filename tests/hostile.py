@@ -280,8 +280,8 @@ def _claude_records(home: HostileHome, texts: dict[str, str]) -> None:
     (folder / "out.jsonl").symlink_to(home.canary / "secret.txt")
     (folder / "around").symlink_to("..")
     os.mkfifo(folder / "pipe.jsonl")
-    for name in (b"\x1b[2J.jsonl", b"\xff.jsonl", b"new\nline.jsonl", "\u202efdp.jsonl".encode()):
-        (folder / os.fsdecode(name)).write_text('{"type": "user", "message": {"role": "user", "content": "x"}}\n')
+    for label in (b"\x1b[2J.jsonl", b"\xff.jsonl", b"new\nline.jsonl", "\u202efdp.jsonl".encode()):
+        (folder / os.fsdecode(label)).write_text('{"type": "user", "message": {"role": "user", "content": "x"}}\n')
 
 
 def _packed_records(home: HostileHome, texts: dict[str, str]) -> None:

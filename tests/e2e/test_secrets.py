@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def test_a_key_is_told_to_its_server_alone(tmp_path: Path, httpserver: HTTPServe
 
 
 def test_no_planted_secret_reaches_the_model(
-    tmp_path: Path, httpserver: HTTPServer, record_property: pytest.RecordProperty
+    tmp_path: Path, httpserver: HTTPServer, record_property: Callable[[str, object], None]
 ) -> None:
     """Every known kind of token, in descriptions, headings and bodies of skills that the model is asked about."""
     home = HostileHome(tmp_path / "w", datetime.now(UTC))
