@@ -30,6 +30,7 @@ __all__ = ["Find", "Package", "entry_file_of", "find_at", "is_flat_name", "scan_
 
 MAX_DEPTH = 8
 MAX_FOLDERS = 200_000
+MAX_BEHIND_LINK = 2_000  # folders behind one link out of the library, which may lead to a whole disk
 
 _NEVER_ENTERED = IGNORED_FOLDERS | {"bower_components", "vendor", "__pypackages__"}
 _BUILD_FOLDERS = frozenset({"build", "dist", "target", "out"})
@@ -97,6 +98,7 @@ class _Walk:
     kept: Mapping[str, tuple[bytes, bytes]]
     links: list[tuple[str, str, str]] = field(default_factory=list)  # rel, shown path, real path of its folder
     folders: int = 0
+    most: int = MAX_FOLDERS
     cut: bool = False
 
 
@@ -182,7 +184,7 @@ def _look_into(
     if walk.skipped and real in walk.skipped:
         return
     walk.folders += 1
-    if walk.folders > MAX_FOLDERS:
+    if walk.folders > walk.most:
         walk.cut = True
         return
     if walk.external:
@@ -376,7 +378,7 @@ def _follow_links(walk: _Walk) -> None:
 
 def _behind_link(walk: _Walk, rel: str, shown: str, target: str) -> list[Package]:
     """Return the packages behind the link at *shown*, which leads to the folder *target*."""
-    if target == walk.real_root or walk.real_root.startswith(f"{target}/"):
+    if target == walk.real_root or walk.real_root.startswith(f"{target.rstrip('/')}/"):
         walk.find.notes.append((rel, "a link to a folder above it: not followed"))
         return []
     inner = _Walk(
@@ -388,9 +390,13 @@ def _behind_link(walk: _Walk, rel: str, shown: str, target: str) -> list[Package
         external=walk.external,
         kept=walk.kept,
         folders=walk.folders,
+        most=min(walk.most, walk.folders + MAX_BEHIND_LINK),
     )
     _look_into(inner, rel, shown, target, depth=1, vcs=None, external=None)
-    walk.folders, walk.cut = inner.folders, walk.cut or inner.cut
+    walk.folders, walk.cut = min(inner.folders, inner.most), walk.cut or (inner.cut and inner.most == walk.most)
+    if inner.cut:
+        # No skill of this library's own is among them, so what is seen of it is complete all the same.
+        walk.find.notes.append((rel, f"more than {MAX_BEHIND_LINK} folders behind this link: not all were looked at"))
     inside = target.startswith(f"{walk.real_root}/")
     known = {package.real for package in walk.find.packages.values()}
     added: list[Package] = []

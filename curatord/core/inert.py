@@ -19,6 +19,8 @@ _UNSAFE = (
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _MARKDOWN = r"([\\`*_{}\[\]<>|#!~&])"
+# Many renderers make links of bare addresses too; an escaped sign within one keeps it a text.
+_BARE_LINK = r"(?i)\b([a-z][a-z0-9+.-]*(?=://)|mailto(?=:)|www(?=\.))([:.])"
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -46,4 +48,4 @@ def shorten(text: str, limit: int) -> str:
 
 def in_markdown(text: str) -> str:
     """Return *text* as one line that Markdown shows as it is: no markup, no HTML, no link, no table cell."""
-    return re.sub(_MARKDOWN, r"\\\1", one_line(text))
+    return re.sub(_BARE_LINK, r"\1\\\2", re.sub(_MARKDOWN, r"\\\1", one_line(text)))

@@ -483,6 +483,34 @@ def test_links_out_of_the_library(root: Path, tmp_path: Path) -> None:
     assert library(root).read_text(skill).startswith(b"---\nname: pen")
 
 
+def test_a_link_to_everything_is_not_followed(root: Path) -> None:
+    """The root of the file system is a folder above the library too."""
+    (root / "all").symlink_to("/")
+
+    snapshot = look(root)
+
+    assert [] == list(snapshot.skills)
+
+
+def test_a_link_to_a_large_tree_is_looked_into_for_a_while(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many folders behind it and no more; the library's own skills are all found, and the cut is said."""
+    monkeypatch.setattr("curatord.adapters.library_scan.MAX_BEHIND_LINK", 5)
+    for number in range(20):
+        (tmp_path / "big" / f"s{number}").mkdir(parents=True)
+        (tmp_path / "big" / f"s{number}" / "SKILL.md").write_text("---\nname: x\ndescription: d\n---\n")
+    (root / "big").symlink_to(tmp_path / "big")
+    a_skill(root, "zz")
+
+    snapshot = look(root)
+
+    assert "zz" in [skill.name for skill in snapshot.skills]
+    assert 6 > sum(skill.link_target is not None for skill in snapshot.skills)
+    assert any("behind this link" in str(problem) for problem in snapshot.problems)
+    assert snapshot.complete
+
+
 def test_a_linked_group_of_skills(root: Path, tmp_path: Path) -> None:
     """A link to a folder full of skills outside lists each as a link out; one to a group inside adds nothing."""
     a_skill(tmp_path / "team", "a")

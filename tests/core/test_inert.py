@@ -36,6 +36,13 @@ def test_markdown_is_shown_as_it_is() -> None:
     assert "\\[x\\](javascript:y) \\<img\\> a\\|b" == in_markdown("[x](javascript:y) <img> a|b")
 
 
+def test_a_bare_address_is_no_link() -> None:
+    """Not even where the renderer makes links of what looks like one."""
+    shown = in_markdown("see https://a.example/x, www.b.example and mailto:c@d.example")
+
+    assert "see https\\://a.example/x, www\\.b.example and mailto\\:c@d.example" == shown
+
+
 @given(st.text(), st.integers(min_value=1, max_value=80))
 def test_shortened_text_fits_and_can_be_encoded(text: str, limit: int) -> None:
     """Whatever comes in, at most *limit* characters of valid UTF-8 on one line come out."""

@@ -129,7 +129,8 @@ class GeminiCliTeller(RecordTeller, GeminiCliParser):
         held.text = shortened(text)
         held.tools = held.tools[:256]
         for call in members(value, "toolCalls")[:256]:
-            if call.get("status") in FAILED:
+            status = call.get("status")
+            if isinstance(status, str) and status in FAILED:
                 ident = _text(call.get("id")) or _text(call.get("name"))
                 held.errors.setdefault(ident, (shortened(_failure(call)), *self._telling.place))
         for call, tool in zip(members(value, "toolCalls"), held.tools, strict=False):
