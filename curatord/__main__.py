@@ -12,7 +12,14 @@ def main() -> int:
 
         sys.stdout.write(f"curatord {__version__}\n")
         return 0
-    if sys.platform != "win32" and sys.getfilesystemencoding() != "utf-8":
+    if sys.platform == "win32":
+        sys.stderr.write(
+            "curatord: runs on Linux and macOS; its promises rest on file locks and renames that Windows has not\n"
+            "  install it within the Windows Subsystem for Linux, and agents that live in Windows are read there\n"
+            "  from /mnt/c/Users/NAME (as `path` of sources and libraries)\n"
+        )
+        return 2
+    if sys.getfilesystemencoding() != "utf-8":
         # `LC_ALL=C` without Python's UTF-8 mode: names of files could be neither opened nor shown (bugs B077). The mode
         # can only be chosen at the interpreter's start, so it is started once more as it was, with that option.
         import os

@@ -17,6 +17,7 @@ slept for a month has exactly one run to catch up with (bugs B126). Ticks are a 
 read anew at each, so a step of the clock or a suspend costs at most one (B127). What was known of the disk's places is
 forgotten at each tick: a library that was away may be back.
 
+To a service manager the start is over after the first scan: whatever happened while it was not running is counted then.
 A sign of life comes from the worker alone: after each message, and whenever work asks whether to stop, which it does
 between actions, stretches of transcripts and model calls. It goes to the service manager's watchdog, and as `at` into
 what `status` reads: a worker that hangs is not alive (B118, B129).
@@ -25,6 +26,9 @@ Signal handlers set plain attributes and put into a `SimpleQueue`, whose `put` m
 handler that interrupts its own holder would never be had.
 
 Somebody else at work by hand is no trouble: what found a lock taken is done at the next tick, recovery included.
+
+Orders of the command line come through the control socket (`curatord.desk`) as messages like all others; what their
+client says while they are at work, to stop, is heard where a signal is.
 """
 
 from __future__ import annotations
@@ -32,8 +36,9 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import FrameType
@@ -42,13 +47,15 @@ from typing import Any, Literal, Protocol
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from curatord import __version__
+from curatord.adapters.control_server import Order, Refused
 from curatord.adapters.instance import DaemonInstance
 from curatord.adapters.service_manager import ServiceManager
 from curatord.adapters.watch import Hint, RootState, Watcher
 from curatord.core.cheap import dataclass
+from curatord.core.repetition import Repeats
 from curatord.core.words import iso
 from curatord.errors import BusyError, ConfigError, CuratorError, StateError
-from curatord.logs import Log
+from curatord.logs import Log, Repeating
 from curatord.ports.clock import Clock
 
 __all__ = ["Daemon", "DaemonApp", "rescan_pause"]
@@ -113,11 +120,28 @@ class DaemonApp(Protocol):
         ...
 
     def work_if_due(self, *, stop: Callable[[], bool], alive: Callable[[], None]) -> str | None:
-        """Ask the gates, do what is due (a run or a distil batch) and return its summary; None where nothing was."""
+        """Ask the gates, do what is due (a run or a distil batch), and return its summary; None where nothing was."""
         ...
 
-    def reload(self) -> None:
-        """Read the configuration again and take it over as a whole, or raise `ConfigError` and keep the old one."""
+    def reload(self) -> Sequence[str]:
+        """
+        Read the configuration again and take it over as a whole, and return what is different, a line each.
+
+        Raises:
+            ConfigError: It is wrong; the old one stays in force as a whole.
+        """
+        ...
+
+    def obey(
+        self,
+        command: str,
+        arguments: Mapping[str, Any],
+        *,
+        stop: Callable[[], bool],
+        alive: Callable[[], None],
+        progress: Callable[[int, int | None, str], None],
+    ) -> Any:
+        """Do what somebody ordered, `scan` or `run`, and return the order's result."""
         ...
 
 
@@ -133,14 +157,6 @@ class _Scanned:
     at: datetime
     monotonic: float
     cost_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """What went wrong last at one kind of message, and how often in a row."""
-
-    text: str
-    times: int
 
 
 class _Recover:
@@ -159,7 +175,23 @@ class _Beat:
     """Asks the worker to say that it is alive; only made where a service manager wants to hear it."""
 
 
-_Message = Hint | _Stop | _Recover | _Tick | _Reload | _Beat
+_Message = Hint | _Stop | _Recover | _Tick | _Reload | _Beat | Order
+
+
+class Control(Protocol):
+    """The control socket, as far as the daemon opens and closes it."""
+
+    def start(self) -> None:
+        """Listen."""
+        ...
+
+    def check(self) -> None:
+        """Mend what was broken since the last look."""
+        ...
+
+    def stop(self) -> None:
+        """Close it."""
+        ...
 
 
 def rescan_pause(cost_s: float, *, every_s: float, watched: bool, proven: int) -> float:
@@ -186,13 +218,24 @@ class Daemon:
         clock: For the times shown in `status`.
         log: Where events go.
         manager: The service manager to report to.
+        control: Makes the control socket of this daemon; None: it has none.
     """
 
-    def __init__(self, *, app: DaemonApp, clock: Clock, log: Log, manager: ServiceManager) -> None:
+    def __init__(
+        self,
+        *,
+        app: DaemonApp,
+        clock: Clock,
+        log: Log,
+        manager: ServiceManager,
+        control: Callable[[Daemon], Control] | None = None,
+    ) -> None:
         self._app = app
         self._clock = clock
         self._log = log
         self._manager = manager
+        self._control = control(self) if control is not None else None
+        self._order: Order | None = None  # at work just now
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._stopping = False  # set by signal handlers, so nothing with a lock
         self._signal = 0
@@ -202,11 +245,19 @@ class Daemon:
         self._unrecovered = True
         self._rescan_wanted = False
         self._spoke = self._published = float("-inf")  # monotonic
+        self._alive_at = clock.monotonic()
+        self._told: dict[str, Any] = {
+            "pid": os.getpid(),
+            "activity": "starting",
+        }  # replaced as a whole, for all threads
         self._activity = "starting"
+        self._ready = self._told_stopping = False
+        self._worker = 0
         self._since: datetime | None = None
         self._watcher: Watcher | None = None
         self._states: list[RootState] = []
-        self._trouble: dict[str, _Trouble] = {}
+        self._repeating = Repeating(log, clock.now)
+        self._trouble = Repeats()  # by kind of message
         self._instance: DaemonInstance | None = None
         self._announced: set[str] = set()
         self._scanned: _Scanned | None = None
@@ -218,21 +269,27 @@ class Daemon:
         """Work until a signal says stop, and return the exit code: 130 or 143."""
         with DaemonInstance(self._app.state_dir) as instance:
             self._instance = instance
+            self._worker = threading.get_ident()
             self._since = self._clock.now()
             self._take_signals()
             self._publish("starting")
             self._inbox.put(_Recover())
             scheduler = self._start_scheduler()
             self._start_watcher()
-            self._publish("idle")
-            self._manager.ready(f"watching {len(self._states)} places")
+            if self._control is not None:
+                self._control.start()
+            self._publish("starting")
+            self._manager.starting("reading transcripts for the first time since the start")
             self._log.info("daemon.started", pid=os.getpid(), roots=len(self._states), watching=self._watching())
             try:
                 self._tick()
                 self._work()
             finally:
-                self._manager.stopping("stopping")
+                self._tell_stopping()
                 scheduler.shutdown(wait=False)
+                self._turn_away()
+                if self._control is not None:
+                    self._control.stop()
                 if self._watcher is not None:
                     self._watcher.stop()
             self._log.info("daemon.stopped", signal=signal.Signals(self._signal).name if self._signal else None)
@@ -244,12 +301,36 @@ class Daemon:
         self._stopping = True
         self._inbox.put(_Stop(number))
 
+    # What the control socket's threads ask (`curatord.desk`).
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it is on its way out."""
+        return self._stopping
+
+    def put(self, order: Order) -> None:
+        """Have *order* done after what waits already."""
+        self._inbox.put(order)
+
+    def wake(self) -> None:
+        """Have a round now: something is different that the gates should hear of."""
+        self._tick()
+
+    def silent_s(self) -> float:
+        """Return the seconds since the worker's last sign of life."""
+        return max(self._clock.monotonic() - self._alive_at, 0.0)
+
+    def told(self) -> dict[str, Any]:
+        """Return how it is right now: what `status` reads, the age of its worker's last sign of life, what waits."""
+        return {**self._told, "silent_s": round(self.silent_s(), 1), "queue": self._inbox.qsize()}
+
     # The worker.
 
     def _work(self) -> None:
         while not self._stopping:
             message = self._inbox.get()
             kind = "hint" if isinstance(message, str | None) else type(message).__name__.strip("_").lower()
+            self._alive_at = self._clock.monotonic()
             try:
                 self._handle(message)
             except BusyError as error:
@@ -262,20 +343,51 @@ class Daemon:
                 self._failed(kind, error, traceback=True)
             else:
                 self._recovered(kind)
+                if isinstance(message, _Tick):
+                    # What somebody asked for once may never be asked for again; a good round says that we are well.
+                    self._recovered("order")
+                    self._recovered("reload")
+            if isinstance(message, _Tick):
+                self._tell_ready()  # also where the first scan failed: it is up, and `status` tells its trouble
             self._spoke = float("-inf")
             self._alive()
 
     def _asked(self) -> bool:
-        """Return whether to stop; who asks is at work, and so alive."""
+        """Return whether to stop; the worker who asks is at work, and so alive. Its helping threads prove nothing."""
+        if threading.get_ident() == self._worker:
+            self._alive()
+            if self._stopping:
+                self._tell_stopping()  # what is at work ends its action first, and the manager should know why it waits
+        return self._stopping or (self._order is not None and self._order.stop_asked)
+
+    def _tell_ready(self) -> None:
+        """Say once that start-up is over: everything was read up to now, and changes are noticed."""
+        if not self._ready and not self._stopping:
+            self._ready = True
+            self._manager.ready(self._words())
+
+    def _tell_stopping(self) -> None:
+        if not self._told_stopping:
+            self._told_stopping = True
+            self._manager.stopping(f"stopping, was {self._activity}")
+
+    def _curating(self) -> None:
+        """Say that a run is at work; only a run that the gates let through asks."""
+        if threading.get_ident() != self._worker:
+            return
+        if self._activity != "curating":
+            self._publish("curating")
         self._alive()
-        return self._stopping
 
     def _alive(self) -> None:
         """Say that the worker gets something done; only the worker calls it."""
-        now = self._clock.monotonic()
+        now = self._alive_at = self._clock.monotonic()
         if now - self._spoke >= SPEAK_EVERY_S:
             self._spoke = now
-            self._manager.alive()
+            if self._ready:
+                self._manager.alive()
+            else:
+                self._manager.starting(self._words())
         if now - self._published >= PUBLISH_EVERY_S:
             self._publish(self._activity)
 
@@ -289,7 +401,9 @@ class Daemon:
                 self._tick_pending = False
                 self._round()
             case _Reload():
-                self._reload()
+                self._reload_by_signal()
+            case Order():
+                self._obey(message)
             case str() | None:
                 self._hints(message)
 
@@ -337,21 +451,32 @@ class Daemon:
     def _round(self) -> None:
         self._app.begin_round()
         self._keep_pace()
+        if self._control is not None:
+            self._control.check()
         if self._watcher is not None:
             self._watcher.watch(self._app.watch_roots())
             before, self._states = self._states, self._watcher.check()
-            for state in self._states:
-                if state not in before:
-                    self._log.info("watch.changed", path=state.path, how=state.how, reason=state.reason)
+            self._tell_watches(before)
         if self._rescan_due():
             self._rescan()
         if self._stopping:
             return
+        self._tell_ready()
         self._recover()
-        summary = self._app.work_if_due(stop=self._asked, alive=self._alive)
-        if summary is not None:
-            self._log.info("run.finished", summary=summary)
+        self._app.work_if_due(stop=self._asked, alive=self._curating)
         self._publish("idle")
+
+    def _tell_watches(self, before: Sequence[RootState]) -> None:
+        """Say how places are watched where that is another way now: losing events is trouble that may come again."""
+        for state in self._states:
+            if state in before:
+                continue
+            if state.how == "poll" and state.reason != "configured":
+                self._repeating.met("watch.lost", state.path, state.reason, path=state.path)
+            else:
+                self._log.info("watch.changed", path=state.path, how=state.how, reason=state.reason)
+            if state.how == "events":
+                self._repeating.gone("watch.lost", state.path, path=state.path)
 
     def _rescan_due(self) -> bool:
         """Return whether all sources are to be listed at this tick, which comes up to half a tick early or late."""
@@ -379,35 +504,90 @@ class Daemon:
         self._scanned = _Scanned(at=began_at, monotonic=began, cost_s=time.thread_time() - spent)
         self._publish("idle")
 
-    def _reload(self) -> None:
-        self._manager.reloading()
+    def _obey(self, order: Order) -> None:
+        """Do what somebody ordered, and answer it whatever comes of it."""
+        if not order.begin():
+            self._log.info("order.withdrawn", command=order.command)
+            return
+        self._order = order
+        self._publish(f"{order.command}, as ordered")
+        began = self._clock.monotonic()
         try:
-            self._app.reload()
+            if order.command == "reload":
+                order.finish({"changed": list(self._reload())})
+            else:
+                value = self._app.obey(
+                    order.command,
+                    order.arguments,
+                    stop=self._asked,
+                    alive=self._alive,
+                    progress=order.progress,
+                )
+                order.finish(value)
+        except CuratorError as error:
+            # Its client is told, and it is no trouble of ours.
+            order.fail(error)
+            self._log.warning("order.failed", command=order.command, error=str(error), hint=error.hint)
+        except BaseException as error:
+            order.fail_by_bug(error)
+            raise
+        else:
+            took_s = round(self._clock.monotonic() - began, 3)
+            self._log.info("order.done", command=order.command, duration_s=took_s)
+        finally:
+            self._order = None
+            self._publish("idle")
+
+    def _turn_away(self) -> None:
+        """Answer the orders that nobody begins any more."""
+        while True:
+            try:
+                message = self._inbox.get_nowait()
+            except queue.Empty:
+                return
+            if isinstance(message, Order) and message.withdraw():
+                message.refuse(Refused("it is stopping"))
+
+    def _reload_by_signal(self) -> None:
+        """Take the configuration over; nobody but the log hears what came of it."""
+        try:
+            self._reload()
+        except ConfigError:
+            return  # it is in the log
+
+    def _reload(self) -> Sequence[str]:
+        if self._ready:
+            self._manager.reloading()
+        status = "configuration read"
+        try:
+            changed = self._app.reload()
         except ConfigError as error:
             self._log.error("config.refused", error=str(error), hint=error.hint, kept="the configuration in force")
+            status = f"configuration refused, the old one stays: {error}"
+            raise
         else:
-            self._log.info("config.reloaded")
+            self._log.info("config.reloaded", changed=list(changed))
             if self._watcher is not None:
                 self._watcher.stop()
             self._start_watcher()
             self._tick()
+            return changed
         finally:
-            self._manager.ready("configuration read")
+            if self._ready:
+                self._manager.ready(status)
 
     def _failed(self, kind: str, error: Exception, *, hint: str = "", traceback: bool = False) -> None:
         text = f"{type(error).__name__}: {error}"
-        before = self._trouble.get(kind)
-        times = before.times + 1 if before else 1
-        # The same trouble every minute for a week should not fill a disk: say it first, then at powers of two.
-        if before is None or before.text != text or times & (times - 1) == 0:
+        self._trouble, times = self._trouble.met(kind, text, self._clock.now())
+        if times is not None:
             self._log.error("worker.failed", at_work_on=kind, error=text, hint=hint, times=times, exc_info=traceback)
-        self._trouble[kind] = _Trouble(text, times)
         self._publish("idle")
 
     def _recovered(self, kind: str) -> None:
-        trouble = self._trouble.pop(kind, None)
-        if trouble is not None:
-            self._log.info("worker.recovered", at_work_on=kind, after=trouble.times)
+        self._trouble, over = self._trouble.gone(kind, self._clock.now())
+        if over is not None:
+            took_s = round(over.duration_s, 1)
+            self._log.info("worker.recovered", at_work_on=kind, after=over.times, duration_s=took_s)
             self._publish("idle")
 
     # The outside.
@@ -486,11 +666,12 @@ class Daemon:
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
             "libraries": list(self._app.curated),
             "version": __version__,
-            "last_error": next((trouble.text for trouble in self._trouble.values()), None),
+            "last_error": next((trouble.text for trouble in self._trouble.troubles.values()), None),
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }
         now = self._clock.now()
+        self._told = {**state, "at": iso(now)}
         if state == self._shown and self._shown_at is not None and timedelta() <= now - self._shown_at < RENEW_EVERY:
             return  # an idle daemon should not write a file a minute
         try:
@@ -500,4 +681,12 @@ class Daemon:
         except OSError as error:
             # A full disk must not stop the watching; the next message tries again, and the error is in the log.
             self._log.warning("status.unwritten", error=str(error))
-        self._manager.status(activity)
+        if self._ready:
+            self._manager.status(self._words())
+
+    def _words(self) -> str:
+        """Return what we are doing, for a person who asks the service manager."""
+        trouble = next((trouble.text for trouble in self._trouble.troubles.values()), None)
+        places = f"{len(self._states)} place{'' if len(self._states) == 1 else 's'}"
+        watched = f"watching {places} by {'events' if self._watching() == 'events' else 'listing them'}"
+        return f"{self._activity}; {watched}" + (f"; trouble: {trouble}" if trouble else "")

@@ -6,12 +6,12 @@ Part of the wiring: with `curatord.wiring` the one that knows adapters.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from curatord.adapters.config_file import candidates, default_config_path, locate, read, user_home
+from curatord.adapters.true_path import true_path
 from curatord.config import Found, Loaded, check_resolved, parse
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def load_config(said: str | None, environ: Mapping[str, str]) -> Loaded:
     path = locate(said, environ, home, sys.platform)
     data = None if path is None else read(path)
     loaded = parse(data, environ, file=path, home=home, found=lambda: _found(environ, home), platform=sys.platform)
-    check_resolved(loaded, os.path.realpath)
+    check_resolved(loaded, true_path)
     return loaded
 
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from curatord.adapters.clock import SystemClock
 from curatord.adapters.store.database import FILE_NAME, Database, open_database, open_empty_database
-from curatord.cli.app import Surroundings
+from curatord.cli.app import Progress, Surroundings
 from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.small_facts import REFILLED_AT
@@ -31,22 +31,29 @@ from curatord.ports.clock import Clock
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from curatord.adapters.backup_reader import BackupReader
+    from curatord.adapters.backup_store import BackupStore
     from curatord.adapters.decisions import DecisionsFile
     from curatord.adapters.library import DiskLibrary
+    from curatord.adapters.model_http import HttpModel
     from curatord.adapters.run_folder import RunFolders
     from curatord.adapters.standing import LibraryStandings
     from curatord.adapters.store.curation import SqliteCurationStore
+    from curatord.adapters.store.distil import SqliteDistilStore
     from curatord.adapters.store.ingest import IngestStore
     from curatord.adapters.store.ingest_read import IngestQueries
     from curatord.adapters.store.overview import Overview
     from curatord.application import Application
+    from curatord.application.narrating import Narrator
     from curatord.core.affinity import PlacedSource
     from curatord.core.library import LibraryProblem, LibrarySnapshot
     from curatord.core.ownership import LibraryView
     from curatord.core.reach import Site
     from curatord.core.resolve import HostResolvers
     from curatord.passes.apply import Applier
-    from curatord.passes.consult import Consultation
+    from curatord.passes.consult import Consultation, Exchange
+    from curatord.passes.distil_due import Judge
+    from curatord.passes.distil_order import DistilOrder, DistilResult
     from curatord.passes.host_view import HostWords
     from curatord.passes.ingest import ScanReport
     from curatord.passes.look import Look, Looker
@@ -56,6 +63,9 @@ if TYPE_CHECKING:
     from curatord.passes.testimony import TranscriptTestimony
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.ports.conversation import Conversations
+    from curatord.ports.distil_store import FilePart
+    from curatord.ports.observer import Observer
     from curatord.ports.reader_pool import ReaderPool
     from curatord.ports.source import Source
 
@@ -75,9 +85,24 @@ def open_app(loaded: Loaded, surroundings: Surroundings) -> Iterator[Application
         parts.close()
 
 
-_WITHOUT_DATABASE = frozenset({"log", "decisions", "folders", "placed_sources", "opened_sources", "conflicts"})
+_WITHOUT_DATABASE = frozenset(
+    {"log", "decisions", "folders", "backups", "backup_reader", "placed_sources", "opened_sources", "conflicts"}
+)
 # What says nothing of how the disk looked when it was made.
-_LASTING = frozenset({"log", "decisions", "folders", "store", "overview", "ingest_store", "ingest_reader"})
+_LASTING = frozenset(
+    {
+        "log",
+        "decisions",
+        "folders",
+        "backups",
+        "backup_reader",
+        "store",
+        "overview",
+        "ingest_store",
+        "ingest_reader",
+        "distil_store",
+    }
+)
 
 
 class Parts:
@@ -103,7 +128,9 @@ class Parts:
         self.surroundings = surroundings
         self.environ = os.environ if environ is None else environ
         self.clock: Clock = clock or SystemClock()
+        self.narrator: Narrator | None = None  # of the daemon; it outlives what is made anew after a reload
         self._database: Database | None = None
+        self.notes: list[str] = []
 
     def close(self) -> None:
         """Close the database."""
@@ -111,9 +138,9 @@ class Parts:
             self._database.close()
             self._database = None
 
-    def reload(self) -> None:
+    def reread(self) -> Config:
         """
-        Read the configuration again and take it over as a whole.
+        Return the configuration as its file and environment say it now; nothing is taken over.
 
         Raises:
             ConfigError: It is wrong, or names another state folder, which only a new start can change.
@@ -127,8 +154,36 @@ class Parts:
                 key="state_dir",
                 hint="restart the daemon to change it",
             )
+        return config
+
+    def take_over(self, config: Config) -> tuple[str, ...]:
+        """Let *config* be in force as a whole, and return what is different, a line each."""
+        from curatord.config.changes import changes_of
+
         self._forget_made(but=("log",))
-        self.config = config
+        before, self.config = self.config, config
+        return changes_of(before, config)
+
+    @contextlib.contextmanager
+    def telling(self, progress: Progress) -> Iterator[None]:
+        """Tell *progress* how far work is, for as long as this lasts."""
+        before = self.surroundings
+        self.surroundings = before._replace(progress=progress)
+        try:
+            yield
+        finally:
+            self.surroundings = before
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[Parts]:
+        """Give parts of the same configuration that share nothing but the log: for another thread."""
+        parts = Parts(self.config, Surroundings(), environ=self.environ, clock=self.clock)
+        parts.__dict__["log"] = self.log  # set up once a process
+        try:
+            with parts.own_errors():
+                yield parts
+        finally:
+            parts.close()
 
     def begin_round(self) -> None:
         """
@@ -158,6 +213,18 @@ class Parts:
         """Where events go."""
         form = self.surroundings.log_format
         return set_up(form="json" if form == "json" else "text", verbose=self.surroundings.verbose > 0)
+
+    @property
+    def narrating(self) -> bool:
+        """Whether all that happens is told in the log."""
+        return self.narrator is not None
+
+    @property
+    def observer(self) -> Observer:
+        """Whoever hears what happens."""
+        from curatord.application.narrating import QuietObserver
+
+        return self.narrator or QuietObserver(lambda: self.log)
 
     def make_state_dir(self) -> Path:
         """
@@ -359,7 +426,7 @@ class Parts:
         from curatord.adapters.lock import scan_lock
         from curatord.passes.ingest import scan
 
-        with scan_lock(self.make_state_dir()), self.own_errors():
+        with scan_lock(self.make_state_dir()), self.own_errors(), self._courtesy():
             report = scan(
                 self.opened_sources,
                 self.ingest_store,
@@ -370,10 +437,16 @@ class Parts:
                 lazily=lazily,
                 pool=self._reader_pool if (os.cpu_count() or 1) > 1 else None,
             )
-        for note in report.notes:
-            say = self.log.warning if note.kind in ("failed", "problem") else self.log.debug
-            say(f"transcript.{note.kind}", path=note.path, text=note.text)
+        self.observer.scanned(report, whole=not report.stopped)
         return report
+
+    def _courtesy(self) -> AbstractContextManager[None]:
+        """Return what makes a first scan, which reads all there is, stand back from the disk."""
+        from curatord.adapters.priority import gently
+
+        self.database  # noqa: B018 - opened for writing before anything is made from it
+        first = not {one.key for one in self.placed_sources} <= self.overview.scanned()
+        return gently() if first else contextlib.nullcontext()
 
     # -- libraries
 
@@ -468,6 +541,22 @@ class Parts:
         """Look at everything now."""
         return self.looker.look(self.clock.now(), remember=remember)
 
+    # -- backups
+
+    @cached_property
+    def backups(self) -> BackupStore:
+        """The backups."""
+        from curatord.adapters.backup_store import BackupStore
+
+        return BackupStore(state_dir=self.state_dir)
+
+    @cached_property
+    def backup_reader(self) -> BackupReader:
+        """Reads libraries into backups."""
+        from curatord.adapters.backup_reader import BackupReader
+
+        return BackupReader(store=self.backups, max_bytes=self.config.backups.max_size)
+
     # -- changing
 
     @cached_property
@@ -505,7 +594,21 @@ class Parts:
             look=self.standings,
             sites=self.sites,
             new_id=new_action_id,
+            before_run=self._before_run,
+            told=self.observer.acted,
         )
+
+    def _before_run(self, _run_id: RunId) -> None:
+        """Make the backup that the configuration asks for, and note what is to be told of it."""
+        from curatord.application.backing_up import backup_before_run
+
+        self.notes += backup_before_run(self)
+
+    def take_notes(self) -> list[str]:
+        """Return, once, what this run is to tell of its backup."""
+        notes = list(self.notes)
+        self.notes.clear()
+        return notes
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
@@ -547,6 +650,8 @@ class Parts:
             looker=self.looker,
             gates=gates,
             applier=self.applier,
+            consult=self.consultation,
+            distiller=self.distil,
             merger=self.merge,
             store=self.store,
             folders=self.folders,
@@ -554,7 +659,9 @@ class Parts:
             cost_of=partial(cost_of, self),
             keep_house=self.keep_house,
             unsettled=self.unsettled,
+            notes=self.take_notes,
             clock=self.clock,
+            telling=self.observer.running,
         )
 
     def unsettled(self, *, dry_run: bool) -> list[str]:
@@ -602,9 +709,26 @@ class Parts:
         if self.config.llm is None:
             return None
         self.log  # noqa: B018 - what is said of retries belongs on standard error
+        started: list[HttpModel] = []
         primary, fallback = models_of(
-            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
+            self.config.llm,
+            self.books,
+            self.clock,
+            hermes_home=self.hermes_home(),
+            environment=self.environ,
+            on_start=started.append,
         )
+
+        observer = self.observer
+
+        def book(exchange: Exchange) -> None:
+            self.books.book(exchange)
+            observer.asked(exchange)
+
+        def end() -> None:
+            for model in started:
+                model.stop()
+
         return Consultation(
             primary,
             fallback,
@@ -613,12 +737,15 @@ class Parts:
             clock=self.clock,
             spent_today=self.books.spent_on(self.clock.now()),
             workers=workers(self.config.llm),
-            book=self.books.book,
+            book=book,
             bypass_breaker=by_hand,
+            end=end,
         )
 
     def hermes_home(self) -> Path | None:
-        """Return the home of the first Hermes library, whose model `from_host: hermes` means."""
+        """Return the home of the first Hermes library, for `from_host: hermes`; None where that is not said."""
+        if self.config.llm is None or self.config.llm.from_host is None:
+            return None
         for settings, library in self.libraries:
             view = self.library_view(settings, library)
             if view.hermes is not None:
@@ -633,9 +760,9 @@ class Parts:
         run_id: RunId,
         dry_run: bool,
         llm: bool,
-        by_hand: bool,
+        consultation: Callable[[], Consultation | None],
         stop: Callable[[], bool],
-    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
+    ) -> UmbrellaResult:
         """Do the umbrella pass of a run; a dry run's has no applier, and so cannot change anything."""
         from curatord.adapters.packed_packages import PackedPackages
         from curatord.adapters.prompts import PromptFiles
@@ -644,10 +771,9 @@ class Parts:
 
         asks = self.config.umbrella.enabled and self.config.umbrella.planner == "llm"
         if asks and not llm:
-            return UmbrellaResult(state="skipped", reason="--no-llm was given"), None
+            return UmbrellaResult(state="skipped", reason="--no-llm was given")
         if asks and self.config.llm is None:
-            return UmbrellaResult(state="skipped", reason="not configured"), None
-        consultation = self.consultation(by_hand=by_hand) if asks else None
+            return UmbrellaResult(state="skipped", reason="not configured")
         umbrella = UmbrellaPass(
             settings=self.config.umbrella,
             mode=self.config.mode,
@@ -655,12 +781,163 @@ class Parts:
             prompts=PromptFiles(self.config.prompts),
             memory=StoredAnswers(self.database),
             store=self.store,
-            consultation=consultation,
+            consultation=consultation() if asks else None,
             applier=None if dry_run else self.applier,
             stop=stop,
         )
-        result = umbrella.run(cases, now=now, run_id=run_id)
-        return result, consultation.record() if consultation is not None else None
+        return umbrella.run(cases, now=now, run_id=run_id)
+
+    # -- distilling
+
+    @cached_property
+    def distil_store(self) -> SqliteDistilStore:
+        """What is remembered of distilling."""
+        from curatord.adapters.store.distil import SqliteDistilStore
+
+        return SqliteDistilStore(self._database or self.looking_database)
+
+    @cached_property
+    def distil_judge(self) -> Judge:
+        """Says which sessions are due."""
+        from curatord.core.distil.due import source_off
+        from curatord.core.small_facts import DISTIL_SINCE
+        from curatord.passes.distil_due import JUDGED_BY, Judge, SourceRule
+
+        local = self._local_model()
+        rules: dict[tuple[str, str], SourceRule] = {}
+        for placed in self.placed_sources:
+            settings = placed.settings
+            off = source_off(
+                settings.distil,
+                enabled=self.config.distill.enabled,
+                local_model=local,
+                host_reviewer=settings.distil == "auto" and self._reviewed_by_host(placed),
+            )
+            auto = settings.distil == "auto" and self.config.distill.enabled
+            rules[placed.key] = SourceRule(off=off, auto=off is not None and auto, exclude=settings.exclude)
+        since = self.store.meta(DISTIL_SINCE)
+        if since is None:
+            since = self.clock.now().isoformat()
+            self.store.set_meta(DISTIL_SINCE, since)
+        return Judge(
+            store=self.distil_store,
+            settings=self.config.distill,
+            gates=self.config.gates,
+            rules=rules,
+            since=datetime.fromisoformat(since),
+            kept_hash=lambda: self.store.meta(JUDGED_BY),
+            keep_hash=lambda value: self.store.set_meta(JUDGED_BY, value),
+        )
+
+    def _local_model(self) -> bool:
+        """Return whether every model that may be asked runs on this machine."""
+        from curatord.adapters.models import models_of
+        from curatord.core.model import EndpointError
+
+        if self.config.llm is None:
+            return False
+        models = models_of(
+            self.config.llm, self.books, self.clock, hermes_home=self.hermes_home(), environment=self.environ
+        )
+        try:
+            return all(model.identity().loopback for model in models if model is not None)
+        except EndpointError:
+            return False  # who would be asked cannot be told now
+
+    def _reviewed_by_host(self, placed: PlacedSource) -> bool:
+        """Return whether the host of a place reviews its sessions itself; only of Hermes is that known."""
+        if placed.settings.host != "hermes":
+            return False
+        from curatord.adapters.small_files import read_small
+        from curatord.core.hermes_review import reviews_itself
+        from curatord.errors import OwnershipError
+
+        path = Path(placed.path)
+        home = path if path.is_dir() else path.parent
+        try:
+            return reviews_itself(read_small(str(home / "config.yaml")))
+        except OwnershipError:
+            return True  # a doubt must not cost a call
+
+    def distil(
+        self,
+        order: DistilOrder,
+        *,
+        look: Look,
+        now: datetime,
+        run_id: Callable[[], RunId],
+        consultation: Callable[[], Consultation | None],
+        stop: Callable[[], bool],
+    ) -> DistilResult:
+        """Do the distil pass; a dry run's has no applier, and so cannot change anything."""
+        from curatord.passes.distil_order import DistilResult
+
+        if not self.config.distill.enabled and order.sessions is None:
+            return DistilResult(state="skipped", reason="switched off in the configuration")
+        if not order.llm:
+            return DistilResult(state="skipped", reason="--no-llm was given")
+        if self.config.llm is None:
+            return DistilResult(state="skipped", reason="not configured")
+        from curatord.adapters.digest_files import DigestFiles
+        from curatord.adapters.packed_packages import PackedPackages
+        from curatord.adapters.prompts import PromptFiles
+        from curatord.passes.distil import DistilPass
+
+        digests = DigestFiles(state_dir=self.state_dir)
+        result = DistilPass(
+            config=self.config,
+            store=self.store,
+            distil=self.distil_store,
+            judge=self.distil_judge,
+            packages=PackedPackages(),
+            prompts=PromptFiles(self.config.prompts),
+            opened=self._conversations(),
+            libraries_of=self._libraries_of(),
+            keep_digest=digests.keep,
+            applier=None if order.dry_run else self.applier,
+            relook=lambda: self.look(remember=not order.dry_run),
+            say=self.log.info,
+            bug=lambda session, error: self.log.error(
+                "distil.bug", host=session.host, session_id=session.session_id, exc_info=error
+            ),
+        ).run(order, look=look, now=now, run_id=run_id, consultation=consultation, stop=stop)
+        if result.asked:
+            digests.prune(now)
+        return result
+
+    def _conversations(self) -> Callable[[FilePart], Conversations | None]:
+        """Return what opens the conversations of a file's place, each place once."""
+        from curatord.adapters.sources.conversations import open_conversations
+
+        places = {placed.key: placed for placed in self.placed_sources}
+        opened: dict[tuple[str, str], Conversations] = {}
+
+        def open_(file: FilePart) -> Conversations | None:
+            key = (file.host, file.source)
+            if key not in opened:
+                placed = places.get(key)
+                if placed is None:
+                    return None
+                opened[key] = open_conversations(placed.settings, placed.path)
+            return opened[key]
+
+        return open_
+
+    def _libraries_of(self) -> Callable[[FilePart], Sequence[LibraryName]]:
+        """Return what tells the libraries whose skills the sessions of a place use, those of its host first."""
+        from curatord.core.affinity import host_of, libraries_of
+
+        places = {placed.key: placed for placed in self.placed_sources}
+
+        def of(file: FilePart) -> Sequence[LibraryName]:
+            placed = places.get((file.host, file.source))
+            if placed is None:
+                return ()
+            names = libraries_of(placed.settings, self.config.libraries)
+            own = {one.name for one in self.config.libraries if host_of(one) == file.host}
+            return [LibraryName(name) for name in sorted(names, key=lambda name: name not in own)]
+
+        return of
 
     def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
         """
@@ -681,6 +958,7 @@ class Parts:
             except (InputError, BusyError, OSError) as error:
                 warnings.append(f"library {settings.name}: its host's own curator could not be paused: {error}")
         with contextlib.suppress(BusyError):  # somebody else writes just now; the next run drops them
+            self.applier.forget_old(self.config.undo.keep)
             self.applier.drop_blobs()
         return warnings
 

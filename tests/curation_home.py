@@ -224,6 +224,28 @@ def fork() -> int:
         return os.fork()
 
 
+def as_user(work: Callable[[], int], *paths: Path) -> int:
+    """Run *work* in a process that is no root, with *paths* given to it; return its exit code."""
+    if os.geteuid() == 0:
+        for path in paths:
+            for folder, names, files in os.walk(path):
+                for name in (".", *names, *files):
+                    os.lchown(Path(folder, name), 65534, 65534)
+    child = fork()
+    if child == 0:
+        code = 99
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            code = work()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
 def killed_after(count: int, work: Callable[[Callable[[str], None]], None]) -> bool:
     """
     Run *work* in a process of its own and kill -9 it at the *count*-th hook; return whether it was killed.

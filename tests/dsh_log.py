@@ -12,8 +12,9 @@ START_MS = 1_772_366_400_000  # 2026-03-01T12:00Z
 
 
 def packed(*lines: bytes) -> bytes:
-    """Return *lines* as one frame with a checksum."""
-    options = {int(zstd.CompressionParameter.checksum_flag): 1}
+    """Return *lines* as one frame with a checksum and, as the host writes it, without its size."""
+    parameter = zstd.CompressionParameter
+    options = {int(parameter.checksum_flag): 1, int(parameter.content_size_flag): 0}
     return zstd.compress(b"".join(lines), options=options)
 
 

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from curatord.adapters.control_client import Ended, ask, live_status
 from curatord.adapters.instance import DaemonInstance, running_daemon, silence_of
+from curatord.core.control import Ask
 from curatord.daemon import rescan_pause
 from curatord.errors import BusyError, StateError
 
@@ -28,8 +30,10 @@ PROGRAM = """
 import os, sys, time
 from pathlib import Path
 from curatord.adapters.clock import SystemClock
+from curatord.adapters.control_server import ControlServer
 from curatord.adapters.service_manager import ServiceManager
 from curatord.daemon import Daemon
+from curatord.desk import FrontDesk
 from curatord.errors import BusyError, ConfigError, CuratorError, StateError
 from curatord.logs import set_up
 
@@ -77,6 +81,7 @@ class App:
         if os.environ.get("LONG"):
             for _ in range(40):
                 stop()
+                alive()
                 time.sleep(0.1)
             self.note("long work ends")
         if os.environ.get("BUSY"):
@@ -86,17 +91,30 @@ class App:
             time.sleep(0.3)
             self.note("action ends")
         return None
+    version, config_fingerprint = "1", "ab"
+    def is_run_at_work(self):
+        return False
+    def obey(self, command, arguments, *, stop, alive, progress):
+        self.note("order " + command)
+        if command == "run":
+            raise ZeroDivisionError("a bug")
+        return {"command": command}
     def reload(self):
         self.note("reload")
         if os.environ.get("BAD_CONFIG"):
             raise ConfigError("line 3: nonsense", hint="mend it")
+        return ["gates.interval: 7d -> 3d"]
 
 if os.environ.get("TICK_S"):
     import curatord.daemon
     curatord.daemon.MAX_TICK_S = float(os.environ["TICK_S"])
 log = set_up(form="json", verbose=False)
 try:
-    sys.exit(Daemon(app=App(), clock=SystemClock(), log=log, manager=ServiceManager(os.environ)).run())
+    app = App()
+    def control(daemon):
+        return ControlServer(app.state_dir, FrontDesk(daemon, app), log)
+    daemon = Daemon(app=app, clock=SystemClock(), log=log, manager=ServiceManager(os.environ), control=control)
+    sys.exit(daemon.run())
 except CuratorError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)
@@ -303,6 +321,40 @@ def test_long_work_that_asks_whether_to_stop_is_alive(start: Callable[..., Proce
     assert "long work ends" not in daemon.calls()
 
 
+def test_a_hung_worker_feeds_no_watchdog(start: Callable[..., Process], tmp_path: Path) -> None:
+    """The scheduler still ticks, but a sign of life comes from the worker alone, so the manager would start it anew."""
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(address))
+        manager.settimeout(WAIT_S)
+        daemon = start(NOTIFY_SOCKET=str(address), WATCHDOG_USEC="300000", FAIL="hang", RESCAN_S="0.1")
+        assert daemon.until(lambda: daemon.calls().count("rescan") == 2)
+        manager.settimeout(0.1)
+        with contextlib.suppress(TimeoutError):
+            while manager.recv(4096):
+                pass
+        manager.settimeout(1.5)
+
+        with pytest.raises(TimeoutError):
+            manager.recv(4096)
+    assert daemon.popen.poll() is None
+
+
+def test_a_manager_that_does_not_read_stops_nothing(start: Callable[..., Process], tmp_path: Path) -> None:
+    """Its socket is full; telling it is a courtesy."""
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(address))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filler, contextlib.suppress(BlockingIOError):
+            filler.setblocking(False)
+            while True:
+                filler.sendto(b"x" * 4096, str(address))
+        daemon = start(NOTIFY_SOCKET=str(address), WATCHDOG_USEC="60000000")
+
+        assert daemon.until(lambda: "gates" in daemon.calls())
+        assert 143 == daemon.end()
+
+
 @pytest.mark.parametrize("round_", range(3))
 def test_a_storm_of_signals_stops_it(start: Callable[..., Process], round_: int) -> None:
     """Handlers interrupt one another in their first instructions; none may wait for a lock that the other holds."""
@@ -349,6 +401,55 @@ def test_a_bad_configuration_is_refused_as_a_whole(start: Callable[..., Process]
 
     assert daemon.until(lambda: "config.refused" in daemon.log())
     assert daemon.popen.poll() is None
+
+
+def test_an_order_is_one_message_among_others(start: Callable[..., Process]) -> None:
+    """The worker does it between two rounds, and its answer goes back."""
+    daemon = start(RESCAN_S="3600")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    scan = ask(daemon.state, Ask(command="scan"))
+    reload = ask(daemon.state, Ask(command="reload"))
+
+    assert Ended(key="result", value={"command": "scan"}) == scan
+    assert Ended(key="result", value={"changed": ["gates.interval: 7d -> 3d"]}) == reload
+    assert ["order scan", "reload"] == [call for call in daemon.calls() if call in ("order scan", "reload")]
+
+
+def test_a_reload_that_is_refused_says_why(start: Callable[..., Process]) -> None:
+    """To the client as to the log; the daemon is well all the same."""
+    daemon = start(BAD_CONFIG="1", RESCAN_S="3600")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    answer = ask(daemon.state, Ask(command="reload"))
+
+    told = {"kind": "ConfigError", "message": "line 3: nonsense", "hint": "mend it", "exit_code": 2}
+    assert Ended(key="error", value=told) == answer
+    assert "config.refused" in daemon.log()
+    assert running_daemon(daemon.state)["last_error"] is None
+
+
+def test_a_bug_in_an_order_is_told_and_passes(start: Callable[..., Process]) -> None:
+    """The client hears of it, `status` too, and the next good round says that all is well again."""
+    daemon = start(RESCAN_S="3600", TICK_S="1")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    answer = ask(daemon.state, Ask(command="run"))
+
+    assert isinstance(answer, Ended)
+    assert ("error", "bug", 1) == (answer.key, answer.value["kind"], answer.value["exit_code"])
+    assert daemon.until(lambda: "worker.recovered" in daemon.log())
+    assert running_daemon(daemon.state)["last_error"] is None
+    assert "Traceback" in daemon.log()
+
+
+def test_what_is_due_is_shown_while_it_is_at_work(start: Callable[..., Process]) -> None:
+    """A run of the daemon's own takes minutes."""
+    daemon = start(LONG="1", RESCAN_S="3600")
+
+    assert daemon.until(lambda: (live_status(daemon.state) or {}).get("activity") == "curating")
+    assert daemon.until(lambda: (live_status(daemon.state) or {}).get("activity") == "idle")
+    assert "long work ends" in daemon.calls()
 
 
 def test_the_service_manager_hears_all(start: Callable[..., Process], tmp_path: Path) -> None:

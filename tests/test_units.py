@@ -6,17 +6,22 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from curatord.core.layout import archive_of
+from curatord.core.service.facts import ServiceFacts
+from curatord.core.service.systemd import system_unit, user_unit
 from curatord.core.settings import LibrarySettings
 from curatord.core.values import LibraryName
 
 UNITS = Path(__file__).resolve().parent.parent / "systemd"
 SYSTEM, USER = "curatord-system.service", "curatord.service"
 HOME = PurePosixPath("%h")
+# These stand together under one reason.
+PAIRS = {"ProtectKernelTunables", "ProtectKernelModules", "MemoryHigh"}
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
 
@@ -70,10 +75,34 @@ def test_hermes_records_lie_with_its_skills() -> None:
     assert HOME / ".hermes" == open_mount(HOME / ".hermes/skills") == open_mount(HOME / ".hermes/cron")
 
 
-def test_a_fresh_machine_gets_its_state() -> None:
-    """What is above the state folder is there wherever the program is, and open, so that the folder can be made."""
-    assert HOME / ".local" == open_mount(HOME / ".local/state/curatord")
-    assert setting(USER, "ExecStart")[0].startswith("%h/.local/")
+def test_the_state_folder_must_be_there() -> None:
+    """A start without it is refused by the manager in words, instead of a daemon that cannot write its state."""
+    lines = (UNITS / USER).read_text().splitlines()
+
+    assert "ReadWritePaths=%h/.local/state/curatord" in lines
+    assert HOME / ".local/state/curatord" == open_mount(HOME / ".local/state/curatord/curatord.db")
+
+
+@pytest.mark.parametrize(
+    "path", [".claude/projects/p/s.jsonl", ".codex/sessions/2026/r.jsonl", ".pi/agent/sessions/s.jsonl"]
+)
+def test_transcripts_are_closed_within_what_is_open(path: str) -> None:
+    """The library beside them can change, they cannot."""
+    assert open_mount(HOME / path) is None
+    assert open_mount(HOME / path.split("/")[0] / "skills") is not None
+
+
+@pytest.mark.parametrize("unit", [SYSTEM, USER])
+def test_every_setting_has_its_reason(unit: str) -> None:
+    """A line that holds it back stands under a comment that says why, or right under such a line."""
+    sections = (UNITS / unit).read_text().split("[Service]\n")[1].split("[Install]")[0].strip().split("\n\n")
+
+    assert [] == [block.splitlines()[0] for block in sections if not block.startswith("# ")]
+    hardening = re.findall(
+        r"(?m)^(.*)\n(?:(?:Protect|Restrict|Private|NoNew|Lock|Memory|UMask|RemoveIPC|Keyring)\w*=)",
+        "\n".join(sections),
+    )
+    assert [] == [above for above in hardening if not (above.startswith("# ") or above.partition("=")[0] in PAIRS)]
 
 
 @pytest.mark.parametrize("path", [".local/bin/curatord", ".local/share/opencode", ".ssh", ".config/systemd", ".bashrc"])
@@ -97,6 +126,31 @@ def test_the_unit_is_well_formed(tmp_path: Path, unit: str, who: str) -> None:
         pytest.skip("no manager can be made here")
     said = [line for line in done.stderr.splitlines() if unit in line]
     assert [] == said
+
+
+@needs_systemd
+@pytest.mark.parametrize(("make", "who"), [(system_unit, "--system"), (user_unit, "--user")])
+def test_a_unit_with_any_path_is_well_formed(tmp_path: Path, make: Callable[[ServiceFacts], str], who: str) -> None:
+    """Folders with blanks, quotes and signs that mean something in a unit are taken by the manager itself."""
+    home = "/home/an na/a%b$c\"d'e\\f;#&é"
+    facts = ServiceFacts(
+        command=("/bin/true", f"{home}/x"),
+        home=home,
+        state_dir=f"{home}/state",
+        config=f"{home}/config.yaml",
+        user="root",
+        writable=(f"{home}/.claude", "/mnt/x y"),
+        read_only=(f"{home}/.claude/projects",),
+        variables={"HERMES_HOME": f"{home}/.hermes"},
+        credentials=("openai",),
+    )
+    (tmp_path / "made.service").write_text(make(facts))
+
+    done = analyze(tmp_path, who, "verify", "--man=no", str(tmp_path / "made.service"))
+
+    if "Failed to initialize manager" in done.stderr:
+        pytest.skip("no manager can be made here")
+    assert "" == done.stderr
 
 
 @needs_systemd

@@ -64,7 +64,7 @@ def locate(said: str | None, environ: Mapping[str, str], home: str | None, platf
         if given is None:
             continue
         expanded = home + given[1:] if home and given.startswith("~/") else given
-        path = str(Path.cwd() / expanded)
+        path = expanded if Path(expanded).is_absolute() else str(_working_folder(given, who) / expanded)
         if not Path(path).exists():
             hint = "curatord init writes a configuration"
             raise ConfigError(f"{path}: there is no such file, though {who} names it", file=path, hint=hint)
@@ -78,6 +78,15 @@ def locate(said: str | None, environ: Mapping[str, str], home: str | None, platf
             raise ConfigError(f"{path}: {error.strerror}", file=path) from error
         return path
     return None
+
+
+def _working_folder(given: str, who: str) -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ConfigError(
+            f"{who} names {given}, and the working folder is gone", hint="name it by its absolute path"
+        ) from error
 
 
 def read(path: str) -> bytes:

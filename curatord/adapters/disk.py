@@ -229,7 +229,8 @@ def _give_to(descriptor: int, like: os.stat_result) -> None:
     """Give a new file to the owner of what it stands for or beside, where that is another and we may."""
     have = os.fstat(descriptor)
     if (have.st_uid, have.st_gid) != (like.st_uid, like.st_gid) and os.geteuid() == 0:
-        os.fchown(descriptor, like.st_uid, like.st_gid)
+        with suppress(PermissionError):  # root in a service or container that took the right from it
+            os.fchown(descriptor, like.st_uid, like.st_gid)
 
 
 def _load_rename2() -> Callable[[int, bytes, int, bytes, int], int] | None:

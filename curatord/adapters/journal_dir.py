@@ -13,12 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from curatord.adapters.disk import Disk, open_dir
+from curatord.adapters.trees import remove_tree
 from curatord.core.cheap import dataclass, field
 from curatord.core.journal import JournalEntry, entry_from_json, entry_to_json
 from curatord.core.values import ActionId, BlobId
 from curatord.errors import StateCorruptError, StateError
 
-__all__ = ["BrokenIntent", "JournalDir", "blob_id"]
+__all__ = ["STAGING", "BrokenIntent", "JournalDir", "blob_id"]
+
+
+STAGING = "staging"  # copies of packages on their way out of a backup, one folder an action
 
 
 def blob_id(data: bytes) -> BlobId:
@@ -111,6 +115,25 @@ class JournalDir:
         for pattern in (".decisions.json.tmp", "journal/.*.tmp", "blobs/*/.*.tmp"):
             for path in self.state_dir.glob(pattern):
                 path.unlink(missing_ok=True)
+
+        for path in self.state_dir.glob(f"{STAGING}/*"):
+            if not self.has_intent(ActionId(path.name)):
+                self.unstage(ActionId(path.name))
+
+    def has_intent(self, action_id: ActionId) -> bool:
+        """Return whether that action is unfinished."""
+        return (self.state_dir / "journal" / f"{action_id}.json").exists()
+
+    def stage(self, action_id: ActionId) -> Path:
+        """Return a new, empty, private folder for the copy that an action brings in."""
+        folder = self.state_dir / STAGING / action_id
+        self._make(folder)
+        return folder
+
+    def unstage(self, action_id: ActionId) -> None:
+        """Remove such a folder: what is left in it is a copy of what a backup has."""
+        with suppress(FileNotFoundError), open_dir(str(self.state_dir), STAGING) as folder:
+            remove_tree(self.disk, folder, action_id)
 
     def _make(self, folder: Path) -> None:
         """Make *folder* and those above it within the state folder; their names are synced."""

@@ -18,11 +18,12 @@ from pathlib import Path
 
 from curatord.errors import BusyError, StateError
 
-__all__ = ["is_run_at_work", "locked_file", "run_lock", "scan_lock", "work_lock"]
+__all__ = ["backup_lock", "is_run_at_work", "locked_file", "run_lock", "scan_lock", "work_lock"]
 
 FILE_NAME = "work.lock"
 RUN_FILE_NAME = "run.lock"
 SCAN_FILE_NAME = "scan.lock"
+BACKUP_FILE_NAME = "backup.lock"
 POLL_S = 0.02
 
 
@@ -81,6 +82,19 @@ def scan_lock(state_dir: Path, wait_s: float = 10.0) -> Iterator[None]:
         StateError: The file cannot be opened, or its file system knows no locks.
     """
     with _held(state_dir, SCAN_FILE_NAME, wait_s, "a scan is at work on"):
+        yield
+
+
+@contextmanager
+def backup_lock(state_dir: Path, wait_s: float = 10.0) -> Iterator[None]:
+    """
+    Hold the lock of all backups of *state_dir*: nobody collects bytes while another makes or takes out a backup.
+
+    Raises:
+        BusyError: A backup is at work, and was still after *wait_s* seconds.
+        StateError: The file cannot be opened, or its file system knows no locks.
+    """
+    with _held(state_dir, BACKUP_FILE_NAME, wait_s, "a backup is at work in"):
         yield
 
 

@@ -1,13 +1,14 @@
 """
 Moving a whole package to where nothing stands, on one file system or across two, raced and killed at any instant.
 
-On one file system it is one rename that replaces nothing. The package is sealed before and looked at again after; what
+On one file system it is one rename that replaces nothing (but for a folder that its own user may not write: such a one
+cannot change its parent, and goes the other way). The package is sealed before and looked at again after; what
 somebody edited in between goes back. Across two it is copied under a hidden name, synced, verified by its seal,
 renamed, and only then does the original go: first by a rename under a hidden name, so that no half of it is ever seen
 as a skill, verified once more, then file by file. At every instant at least one whole copy stands.
 
-The hidden names are made of the action and the place, the same for a move and its inverse, so that `settle` finds what
-a kill left of either.
+The hidden names are made of the action, the package and the place, the same for a move and its inverse, so that
+`settle` finds what a kill left of either.
 """
 
 from __future__ import annotations
@@ -36,9 +37,19 @@ def seal_of(place: Place) -> Seal | None:
         return None
 
 
-def see_move(step: MovePackage, *, strict: bool = False) -> Sighting:
-    """Return whether *step* was done; *strict* asks for the very content that was moved."""
+def see_move(
+    step: MovePackage, *, strict: bool = False, comes_after: Seal | None = None, leaves_before: Seal | None = None
+) -> Sighting:
+    """
+    Return whether *step* was done; *strict* asks for the very content that was moved.
+
+    Where one action takes a package away and puts another in its place, that place belongs to two of its steps:
+    *comes_after* is what a later one puts where this one takes from, *leaves_before* what an earlier one takes from
+    where this one puts. Neither is this step's, so for it nothing stands there.
+    """
     source, target = seal_of(step.source), seal_of(step.target)
+    source = None if source is not None and source == comes_after else source
+    target = None if target is not None and target == leaves_before else target
     if source is None and target is None:
         return Sighting(what="other", found=f"neither {step.source} nor {step.target} is there")
     if source is None:
@@ -81,8 +92,8 @@ def move(disk: Disk, step: MovePackage, hidden: Namer) -> None:
             try:
                 disk.rename_new(source, name, target, new_name)
             except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
+                if error.errno not in (errno.EXDEV, errno.EACCES):
+                    raise  # EACCES: a folder kept read-only, or a place where the copy is refused just so
                 _copy(disk, step, source, name, target, new_name, hidden(step.target))
             else:
                 _check(disk, step, sealed, source, name, target, new_name)

@@ -28,9 +28,9 @@ from pathlib import Path
 from curatord.adapters.disk import Disk, exists_at, open_dir, parent_of
 from curatord.adapters.filestep import FileStep, read_file, see, settle, swap
 from curatord.adapters.hermes_records import HermesLocks
-from curatord.adapters.journal_dir import BrokenIntent, JournalDir
+from curatord.adapters.journal_dir import STAGING, BrokenIntent, JournalDir
 from curatord.adapters.lock import work_lock
-from curatord.adapters.movestep import Namer, move, see_move, settle_move
+from curatord.adapters.movestep import Namer, move, seal_of, see_move, settle_move
 from curatord.adapters.trees import names_in, seal_at
 from curatord.core.cheap import dataclass, field
 from curatord.core.hermes_edits import edit_item, paused_state, set_line
@@ -44,6 +44,7 @@ from curatord.core.journal import (
     Redo,
     RemoveDir,
     Resolution,
+    Seal,
     SetLine,
     Sighting,
     Step,
@@ -54,7 +55,7 @@ from curatord.core.journal import (
     resolve,
 )
 from curatord.core.reach import Refusal, Site, reached, refusal
-from curatord.core.values import LibraryName, RelPath, SkillKey
+from curatord.core.values import ActionId, LibraryName, RelPath, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError
 from curatord.ports.mutator import (
     EditedError,
@@ -146,6 +147,10 @@ class FileMutator:
         except FileNotFoundError:
             return None
 
+    def seal(self, place: Place) -> Seal | None:
+        """See `Mutator.seal`."""
+        return seal_of(place)
+
     def names(self, root: str, path: str = "") -> tuple[str, ...]:
         """See `Mutator.names`."""
         try:
@@ -230,13 +235,31 @@ class FileMutator:
         """See `Mutator.take_back`."""
         for step in entry.steps:
             self._settle(step, entry)
-        done = [step for step in entry.steps if self._sight(step).what in ("after", "half")]
+        done = [step for step in entry.steps if self._sight(step, entry).what in ("after", "half")]
         for step in inverse(done):
             self._perform(step, entry)
 
     def finish(self, entry: JournalEntry) -> None:
         """See `Mutator.finish`."""
         self.journal.remove_intent(entry.action_id)
+        if entry.kind == "bring_back":
+            self.journal.unstage(entry.action_id)
+
+    @contextmanager
+    def stage(self, action_id: ActionId, site: Site) -> Iterator[tuple[Place, int, os.stat_result]]:
+        """See `Mutator.stage`."""
+        assert self._holding, "a package is staged under the lock"
+        name = "package"
+        with open_dir(site.root) as root:
+            like = os.fstat(root)
+        folder = self.journal.stage(action_id)
+        try:
+            with open_dir(str(folder)) as staged:
+                yield Place(root=str(folder.parent), path=RelPath(f"{action_id}/{name}")), staged, like
+        finally:
+            # An action that could not be finished or taken back needs it at the next start.
+            if not self.journal.has_intent(action_id):
+                self.journal.unstage(action_id)
 
     # -- after a kill
 
@@ -265,7 +288,7 @@ class FileMutator:
     def _recover(self, entry: JournalEntry) -> Resolution:
         for step in entry.steps:
             self._settle(step, entry)
-        seen = [self._sight(step) for step in entry.steps]
+        seen = [self._sight(step, entry) for step in entry.steps]
         left = [step for step, sighting in zip(entry.steps, seen, strict=True) if sighting.what in ("before", "half")]
         why_not = self._refusal(entry, left)
         resolution = resolve(entry, seen, may_go_on=why_not is None, why_not="" if why_not is None else str(why_not))
@@ -317,7 +340,7 @@ class FileMutator:
         for step in entry.steps:
             if isinstance(step, MakeDir | RemoveDir):
                 continue
-            sighting = self._sight(step, strict=True)
+            sighting = self._sight(step, entry, strict=True)
             if sighting.what == "before" and isinstance(step, EditItem | SetLine):
                 continue  # the host has taken it back itself
             if sighting.what != "after":
@@ -328,7 +351,7 @@ class FileMutator:
 
     def _refusal(self, entry: JournalEntry, steps: Iterable[Step]) -> RefusedError | None:
         """Return why *steps* may not be done now, or None."""
-        found = reached(entry, steps, self.sites.get(entry.library))
+        found = reached(entry, steps, self.sites.get(entry.library), staging=str(self.state_dir / STAGING))
         if not isinstance(found, Refusal):
             why = refusal(entry, found, self.licence(tuple(dict.fromkeys(one.key for one in found)))) if found else None
         else:
@@ -346,7 +369,7 @@ class FileMutator:
                 with suppress(FileNotFoundError), parent_of(step.place) as (folder, name):
                     self.disk.remove_empty_dir(folder, name)
             case MovePackage():
-                move(self.disk, step, _namer(entry, "move"))
+                move(self.disk, step, _namer(entry, f"move {step.seal}"))
             case WriteFile() | EditItem() | SetLine():
                 self._change_file(step, entry)
 
@@ -392,7 +415,7 @@ class FileMutator:
                 with suppress(FileNotFoundError), parent_of(step.place) as (folder, _):
                     self.disk.remove_empty_dir(folder, _namer(entry, "dir")(step.place))
             case MovePackage():
-                settle_move(self.disk, step, _namer(entry, "move"))
+                settle_move(self.disk, step, _namer(entry, f"move {step.seal}"))
             case WriteFile() | EditItem() | SetLine():
                 (place,) = place_of(step)
                 with suppress(FileNotFoundError), parent_of(place) as (folder, name):
@@ -400,7 +423,7 @@ class FileMutator:
 
     # -- steps: looking
 
-    def _sight(self, step: Step, *, strict: bool = False) -> Sighting:
+    def _sight(self, step: Step, entry: JournalEntry, *, strict: bool = False) -> Sighting:
         """Return whether *step* was done; *strict* asks for the very content that it left."""
         try:
             match step:
@@ -412,7 +435,8 @@ class FileMutator:
                     there = self._found_dir(step.place)
                     return Sighting(what="before" if there and not left else "after")
                 case MovePackage():
-                    return see_move(step, strict=strict)
+                    after, before = _neighbours(step, entry)
+                    return see_move(step, strict=strict, comes_after=after, leaves_before=before)
                 case WriteFile() | EditItem() | SetLine():
                     with parent_of(place_of(step)[0]) as (folder, name):
                         return see(step, read_file(folder, name))
@@ -429,6 +453,15 @@ class FileMutator:
         with parent_of(place) as (folder, name):
             found = exists_at(folder, name)
         return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _neighbours(step: MovePackage, entry: JournalEntry) -> tuple[Seal | None, Seal | None]:
+    """Return what a later step puts where *step* takes from, and what an earlier one takes from where it puts."""
+    moves = [one for one in entry.steps if isinstance(one, MovePackage)]
+    place = moves.index(step)
+    after = next((one.seal for one in moves[place + 1 :] if one.target == step.source), None)
+    before = next((one.seal for one in moves[:place] if one.source == step.target), None)
+    return after, before
 
 
 def _word(step: FileStep) -> str:

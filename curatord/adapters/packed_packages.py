@@ -18,6 +18,7 @@ __all__ = ["PackedPackages"]
 
 MAX_BYTES = 16 * 1024 * 1024  # of a package that is folded; what is larger is no narrow skill
 MAX_FILES = 500
+MAX_ENTRY_BYTES = 1024 * 1024  # of a text that likeness is measured by
 
 
 class PackedPackages:
@@ -37,6 +38,12 @@ class PackedPackages:
             except OSError as error:
                 raise InputError(f"{key} cannot be read: {error.strerror or error}") from error
         raise last
+
+    def entry(self, skill: Skill) -> bytes:
+        """See `PackageReader.entry`."""
+        rel = skill.content.entry_file or SKILL_FILE
+        base, rel = skill.path.rpartition("/")[::2] if skill.form == "flat" else (skill.path, rel)
+        return read_beneath(base, rel, limit=MAX_ENTRY_BYTES)
 
 
 def _read(key: SkillKey, path: str, entry: str) -> Packed:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
+from curatord.adapters.true_path import true_path
 from curatord.core.layout import archive_of
 from curatord.core.library import LibraryProblem
 from curatord.core.places import Place, conflicts
@@ -24,10 +24,10 @@ def look_for_conflicts(config: Config) -> list[LibraryProblem]:
 
 def _places(config: Config) -> Iterator[Place]:
     for library in config.libraries:
-        yield Place(kind="library", label=library.name, path=library.path, real=os.path.realpath(library.path))
+        yield Place(kind="library", label=library.name, path=library.path, real=true_path(library.path))
         archive = archive_of(library, "hermes" if library.layout == "hermes" else "agent-skills")
-        yield Place(kind="archive", label=library.name, path=archive, real=os.path.realpath(archive))
+        yield Place(kind="archive", label=library.name, path=archive, real=true_path(archive))
     for source in config.sources:
         if source.path is not None:
-            yield Place(kind="source", label=source.host, path=source.path, real=os.path.realpath(source.path))
-    yield Place(kind="state", label="state", path=config.state_dir, real=os.path.realpath(config.state_dir))
+            yield Place(kind="source", label=source.host, path=source.path, real=true_path(source.path))
+    yield Place(kind="state", label="state", path=config.state_dir, real=true_path(config.state_dir))

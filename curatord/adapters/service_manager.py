@@ -13,6 +13,9 @@ from collections.abc import Mapping
 
 __all__ = ["ServiceManager"]
 
+START_S = 300  # as TimeoutStartSec in the units: a start that says nothing for so long hangs
+SEND_S = 1.0  # a manager that does not read must not stop us
+
 
 class ServiceManager:
     """The service manager that *environment* names, if any."""
@@ -29,6 +32,10 @@ class ServiceManager:
     def present(self) -> bool:
         """Whether somebody listens."""
         return bool(self._address)
+
+    def starting(self, status: str) -> None:
+        """Say that start-up goes on, and that it may take `START_S` more from now; the worker says so at its work."""
+        self._send(f"EXTEND_TIMEOUT_USEC={START_S * 1_000_000}\nSTATUS={_line(status)}")
 
     def ready(self, status: str) -> None:
         """Say that start-up is over."""
@@ -54,7 +61,8 @@ class ServiceManager:
         if not self._address:
             return
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as connection:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+                connection.settimeout(SEND_S)
                 connection.sendto(message.encode("utf-8", "replace"), self._address)
         except OSError:
             # The manager may be restarting or its socket full; telling it is a courtesy that must never stop us.

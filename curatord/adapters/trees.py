@@ -15,6 +15,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 
 from curatord.adapters.disk import Disk
 from curatord.core.cheap import dataclass
@@ -113,7 +114,7 @@ def copy_tree(disk: Disk, source: int, name: str, target: int, new_name: str) ->
     """
     Copy a package to another file system, synced file by file; the caller verifies it by its seal.
 
-    Modes, links, empty folders and file times are kept; owners too, where we may.
+    Modes, links, empty folders, extended attributes and file times are kept; owners too, where we may.
 
     Raises:
         InputError: It holds a FIFO, socket or device.
@@ -133,6 +134,7 @@ def copy_tree(disk: Disk, source: int, name: str, target: int, new_name: str) ->
             try:
                 for child in names_in(below):
                     copy_tree(disk, below, child, new_below, child)
+                _copy_attributes(below, new_below)
                 _dress(new_below, found)
                 disk.sync_dir(new_below)
             finally:
@@ -155,6 +157,7 @@ def _copy_file(disk: Disk, source: int, name: str, target: int, new_name: str, f
                 left = memoryview(chunk)
                 while left:
                     left = left[os.write(writing, left) :]
+            _copy_attributes(reading, writing)
             _dress(writing, found)
             disk.hook("sync")
             os.fsync(writing)
@@ -165,9 +168,18 @@ def _copy_file(disk: Disk, source: int, name: str, target: int, new_name: str, f
         os.close(reading)
 
 
+def _copy_attributes(reading: int, writing: int) -> None:
+    """Copy the extended attributes that belong to the user, where both file systems know them."""
+    with suppress(OSError, AttributeError):
+        for name in os.listxattr(reading):
+            if name.startswith("user."):
+                os.setxattr(writing, name, os.getxattr(reading, name))
+
+
 def _dress(descriptor: int, found: os.stat_result) -> None:
     if os.geteuid() == 0:
-        os.fchown(descriptor, found.st_uid, found.st_gid)
+        with suppress(PermissionError):  # root in a service or container that took the right from it
+            os.fchown(descriptor, found.st_uid, found.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
     os.utime(descriptor, ns=(found.st_atime_ns, found.st_mtime_ns))
 

@@ -7,9 +7,11 @@ every doubt is the same: ask for a full rescan. What can go wrong, from bug repo
 - A handler that raises kills the observer thread, and nothing says so: handlers here only put a hint into an inbox,
   and `check` looks whether the threads live, starts them anew and asks for a rescan.
 - The kernel's queue overflows in a burst and the library only logs it: its log is listened to.
+- macOS puts changes together into one word about a folder, which the library passes over: `watch_macos` hears it.
 - Limits on watches and instances: the root is polled by the rescan instead, and the state says which limit.
 - A root is missing, vanishes or is made anew: it is looked for at each `check`, known by device and inode.
-- No events arrive at all (bind mounts of other systems, network shares): the rescan tells `unannounced` what it found
+- No events arrive at all (bind mounts of other systems, network shares): known kinds of mounts are polled from the
+  start (`core.silent_mounts`), unless `events` is configured. Of others the rescan tells `unannounced` what it found
   changed that no event had named, and a root that keeps doing so counts as polled.
 - Reading raises open and close events, and closing what was open for writing raises one more, changed or not: SQLite
   opens a `-wal` for writing to read it. Only changes are asked for, else a scan would wake itself for ever.
@@ -23,6 +25,7 @@ import contextlib
 import errno
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +46,10 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
+from curatord.adapters.true_path import true_path
+from curatord.adapters.vitals.mounts import file_system_of
 from curatord.core.cheap import dataclass
+from curatord.core.silent_mounts import is_silent
 
 __all__ = ["RESCAN", "Hint", "RootState", "Watcher"]
 
@@ -118,9 +124,21 @@ class _LossListener(logging.Handler):
         self._lost = lost
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.lose()
+
+    def lose(self) -> None:
+        """Ask for a rescan, since something was not told."""
         if not self._lost.is_set():  # one rescan answers any number of losses before it
             self._lost.set()
             self._notify(RESCAN)
+
+
+def _platforms_observer(lost: Callable[[], None]) -> BaseObserver:
+    if sys.platform == "darwin":
+        from curatord.adapters.watch_macos import observer
+
+        return observer(lost)
+    return Observer()
 
 
 class Watcher:
@@ -133,6 +151,8 @@ class Watcher:
         mode: `auto` and `events` set watches, `poll` sets none. With `events` a root that cannot be watched is still
             scanned at each rescan; the mode only says what the user wants to hear about.
         retry_after_s: How long a root that could not be watched is left to the rescan.
+        make_observer: Makes what watches, given what to call where events were lost; by default the platform's.
+        file_system: Tells the type of the file system that a path lies on.
     """
 
     def __init__(
@@ -142,7 +162,11 @@ class Watcher:
         *,
         mode: Literal["auto", "events", "poll"],
         retry_after_s: float = RETRY_AFTER_S,
+        make_observer: Callable[[Callable[[], None]], BaseObserver] = _platforms_observer,
+        file_system: Callable[[str], str] = file_system_of,
     ) -> None:
+        self._file_system = file_system
+        self._make_observer = make_observer
         self._roots = [_Root(path) for path in roots]
         self._notify = notify
         self._mode = mode
@@ -235,7 +259,7 @@ class Watcher:
                 root.announced = False
                 root.misses = 0
                 continue
-            prefix = str(root.path.resolve())
+            prefix = true_path(str(root.path))
             ours = [path for path in paths if path == prefix or path.startswith(prefix + os.sep)]
             if any(root.attached_at < _changed_at(path) < settled for path in ours):
                 root.misses += 1
@@ -254,7 +278,7 @@ class Watcher:
             # Joining a dead observer's remaining threads may raise whatever killed it; it is replaced either way.
             with contextlib.suppress(RuntimeError, OSError):
                 previous.stop()
-        observer = Observer()
+        observer = self._make_observer(self._listener.lose)
         try:
             observer.start()
         except OSError as error:
@@ -268,9 +292,13 @@ class Watcher:
         identity = _identity(root.path)
         if self._observer is None or identity is None:
             return False
+        kind = self._file_system(str(root.path)) if self._mode == "auto" else ""
+        if is_silent(kind):
+            root.poll(f"it lies on a mount ({kind}) that brings no events of what others change there")
+            return False
         try:
             root.watch = self._observer.schedule(
-                _Handler(root, self._notify), str(root.path.resolve()), recursive=True, event_filter=_WANTED
+                _Handler(root, self._notify), true_path(str(root.path)), recursive=True, event_filter=_WANTED
             )
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):

@@ -56,6 +56,7 @@ _STOPPED = "it was stopped before this"
 
 _VERBS = {
     "archive": "archived",
+    "bring_back": "restored from a backup",
     "restore": "restored",
     "pin": "pinned",
     "unpin": "unpinned",

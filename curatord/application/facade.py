@@ -44,6 +44,12 @@ class Application:
 
         return session_rows(self._parts, host=host, since=since)
 
+    def distil_log(self, *, host: str | None, since: datetime | None) -> Any:
+        """Return what came of sessions that were distilled, oldest first."""
+        from curatord.application.distilling import distil_rows
+
+        return distil_rows(self._parts, host=host, since=since)
+
     def events(self, *, skill: str | None, host: str | None, since: datetime | None) -> Any:
         """Return the contract's list of `events`, oldest first."""
         from curatord.application.looking import event_rows
@@ -82,27 +88,60 @@ class Application:
 
     # -- work
 
-    def scan(self) -> Any:
-        """Ingest up to now, look at the libraries, and return the contract's `scan`."""
-        from curatord.application.working import recover
+    def scan(self, *, backfill: bool = False) -> Any:
+        """
+        Ingest up to now, look at the libraries, and return the contract's `scan`; by the daemon where one runs.
 
-        parts = self._parts
-        recover(parts)
-        report = parts.scan(parts.surroundings.stop, parts.byte_progress())
-        parts.look(remember=True)
-        return report.as_json()
+        *backfill*: then distil the backlog, here.
+        """
+        from curatord.application.handing import hand_over
+        from curatord.application.working import scan
+
+        handed = hand_over(self._parts, "scan", {})
+        value = scan(self._parts, self._parts.surroundings.stop) if handed is None else handed.value
+        if not backfill:
+            return value
+        from curatord.application.distilling import backfill as distil_backlog
+
+        return {**value, "distil": distil_backlog(self._parts)}
+
+    def refine(self, session: str, *, focus: str | None) -> Any:
+        """Distil one session now and return what came of it."""
+        from curatord.application.distilling import refine
+
+        return refine(self._parts, session, focus=focus)
+
+    def retry_distil(self, sessions: Sequence[str] | None) -> Any:
+        """Take sessions that were put aside (None: all) back to be distilled, and return changes."""
+        from curatord.application.distilling import retry_distil
+
+        return retry_distil(self._parts, sessions)
 
     def run(self, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> Any:
-        """Do one whole curation and return the value of run.json."""
-        from curatord.application.working import run
+        """Do one whole curation and return the value of run.json; by the daemon where one runs."""
+        from curatord.application.handing import hand_over
+        from curatord.application.working import manual_order, run, run_told_by
 
-        return run(self._parts, dry_run=dry_run, respect_gates=respect_gates, llm=llm, library=library)
+        order = manual_order(
+            self._parts, dry_run=dry_run, respect_gates=respect_gates, llm=llm, library=library
+        )  # what cannot be ordered is refused before anybody is asked
+        said = {"dry_run": dry_run, "respect_gates": respect_gates, "llm": llm, "library": library}
+        handed = hand_over(self._parts, "run", said)
+        if handed is None:
+            return run(self._parts, order, stop=self._parts.surroundings.stop)
+        return run_told_by(self._parts, handed.value)
 
     def daemon(self) -> int:
         """Run until a signal, and return the exit code."""
         from curatord.application.working import serve
 
         return serve(self._parts)
+
+    def reload(self) -> Any:
+        """Have the running daemon read its configuration again, and return changes."""
+        from curatord.application.working import reload
+
+        return reload(self._parts)
 
     # -- decide
 
@@ -141,14 +180,18 @@ class Application:
     def pause(self) -> Any:
         """Hold automatic runs until `resume`; return changes."""
         from curatord.application.deciding import pause
+        from curatord.application.handing import hand_over
 
-        return pause(self._parts)
+        handed = hand_over(self._parts, "pause", {}, same_config=False)
+        return pause(self._parts) if handed is None else handed.value
 
     def resume(self) -> Any:
         """Let automatic runs begin again; return changes."""
         from curatord.application.deciding import resume
+        from curatord.application.handing import hand_over
 
-        return resume(self._parts)
+        handed = hand_over(self._parts, "resume", {}, same_config=False)
+        return resume(self._parts) if handed is None else handed.value
 
     def pin(self, skills: Sequence[str]) -> Any:
         """Pin skills and return changes."""
@@ -191,3 +234,29 @@ class Application:
         from curatord.application.deciding import restore
 
         return restore(self._parts, skills, anyway=anyway)
+
+    def backup_create(self, *, reason: str | None) -> Any:
+        """Make a backup now and say what is in it."""
+        from curatord.application.backing_up import backup_create
+
+        return backup_create(self._parts, reason=reason)
+
+    def backup_list(self) -> Any:
+        """Return all backups, newest first."""
+        from curatord.application.backing_up import backup_list
+
+        return backup_list(self._parts)
+
+    def backup_verify(self, backup: str | None) -> Any:
+        """Read all of a backup, or of each, and return what is damaged."""
+        from curatord.application.backing_up import backup_verify
+
+        return backup_verify(self._parts, backup)
+
+    def backup_restore(
+        self, backup: str, *, library: str | None, skills: Sequence[str], to: str | None, dry_run: bool
+    ) -> Any:
+        """Take a backup out and return changes."""
+        from curatord.application.backing_up import backup_restore
+
+        return backup_restore(self._parts, backup, library=library, skills=skills, to=to, dry_run=dry_run)

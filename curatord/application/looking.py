@@ -81,12 +81,20 @@ def explain(parts: Parts, said: str) -> dict[str, Any]:
 
 def session_rows(parts: Parts, *, host: str | None, since: datetime | None) -> list[dict[str, Any]]:
     """Return the contract's list of `sessions`."""
+    from curatord.application.distilling import distil_states
+
     now, quiet = parts.clock.now(), parts.config.gates.session_quiet
+    distil = distil_states(parts)
     rows = []
     for session in parts.ingest_reader.sessions(host=host, since=since):
         row = session.as_json(now=now, quiet=quiet)
         row["kind"] = session.kind
-        row["distil"] = {"state": "off", "reason": "not configured", "at": None, "through": None}
+        row["distil"] = distil.get((session.host, session.session_id)) or {
+            "state": "waiting",
+            "reason": "",
+            "at": None,
+            "through": None,
+        }
         rows.append(row)
     return rows
 

@@ -31,7 +31,7 @@ def status(parts: Parts) -> dict[str, Any]:
     last = overview.last_run()
     answer = due(gate_facts(parts), config.gates, now)
     waiting = list(answer.reasons) if isinstance(answer, Closed) else []
-    daemon = running_daemon(parts.state_dir)
+    daemon = _daemon(parts)
     most, least = _ranking(parts)
     libraries = _libraries(parts)
     return {
@@ -46,6 +46,7 @@ def status(parts: Parts) -> dict[str, Any]:
             "at": daemon.get("at"),
             "last_error": silence_of(daemon, now) or daemon.get("last_error") or _failed_run(last),
             "watches": daemon.get("watches", []),
+            "control": daemon.get("control"),
         },
         "runs": int(store.meta(RUN_COUNT) or 0),
         "last_run": None
@@ -71,12 +72,30 @@ def status(parts: Parts) -> dict[str, Any]:
         "libraries": [
             {"name": name, "path": path, "problems": facts.get("problems", [])} for name, path, facts in libraries
         ],
+        "distil": _distil(parts),
         "llm": _llm(parts, now),
         "most_used": most,
         "least_used": least,
         "state_dir": str(parts.state_dir),
         "rebuilt_from": store.meta("state.rebuilt"),
     }
+
+
+def _daemon(parts: Parts) -> dict[str, Any]:
+    """
+    Return what is known of the daemon: what it says itself, else what it published last.
+
+    `control` is `answers`, or `silent` where a daemon that is there cannot be asked.
+    """
+    published = running_daemon(parts.state_dir)
+    if not published["alive"]:
+        return published
+    from curatord.adapters.control_client import live_status
+
+    told = live_status(parts.state_dir)
+    if told is None:
+        return {**published, "control": "silent"}
+    return {**published, **told, "alive": True, "control": "answers"}
 
 
 def _libraries(parts: Parts) -> list[tuple[str, str, dict[str, Any]]]:
@@ -97,6 +116,15 @@ def _counts(parts: Parts, libraries: list[tuple[str, str, dict[str, Any]]]) -> d
     counts = parts.overview.skills()
     counts["pinned"] += parts.overview.unpinned_of(by_host)
     return counts
+
+
+def _distil(parts: Parts) -> dict[str, Any]:
+    """Return whether sessions are distilled, how many are due, and how many were put aside after failures."""
+    off = "`distill.enabled` is false" if not parts.config.distill.enabled else None
+    if off is None and parts.config.llm is None:
+        off = "no model is configured (`llm`)"
+    due, aside = parts.distil_store.totals() if off is None else (0, 0)
+    return {"off": off, "due": due, "aside": aside}
 
 
 def _llm(parts: Parts, now: datetime) -> dict[str, Any]:
@@ -144,6 +172,8 @@ def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
     seen = datetime.fromisoformat(by_daemon) if by_daemon else None
     states = parts.overview.sources()
     now = parts.clock.now()
+    distils = parts.config.llm is not None and parts.config.distill.enabled
+    waiting = parts.distil_store.due_by_source() if distils else {}
     rows = []
     for placed in parts.placed_sources:
         state = states.get(placed.key)
@@ -156,7 +186,7 @@ def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
                 "path": placed.path,
                 "lag_s": None if scanned is None else max(round((now - scanned).total_seconds(), 1), 0.0),
                 "sessions": state.sessions if state is not None else 0,
-                "due": 0,
+                "due": waiting.get(placed.key, 0),
                 "problems": list(state.problems) if state is not None else ["it was never scanned"],
                 "newest_record_at": iso(state.newest_record_at) if state is not None else None,
             }

@@ -34,7 +34,7 @@ Json = Any
 class Progress(Protocol):
     """Told now and then how far a long work is."""
 
-    def __call__(self, done: int, total: int | None, what: str) -> None:
+    def __call__(self, done: int, total: int | None, what: str, /) -> None:
         """Take note that *done* of *total* (None: unknown) is done, now at *what*."""
         ...
 
@@ -46,6 +46,7 @@ class Surroundings(NamedTuple):
     progress: Progress | None = None
     log_format: str = "text"
     verbose: int = 0
+    say: Callable[[str], None] = lambda _text: None  # a line for the person at the terminal, beside the answer
 
 
 class App(Protocol):
@@ -70,6 +71,10 @@ class App(Protocol):
 
     def events(self, *, skill: str | None, host: str | None, since: datetime | None) -> Json:
         """Return the contract's list of `events`, oldest first."""
+        ...
+
+    def distil_log(self, *, host: str | None, since: datetime | None) -> Json:
+        """Return what came of sessions that were distilled, oldest first."""
         ...
 
     def runs(self) -> Json:
@@ -97,8 +102,16 @@ class App(Protocol):
         ...
 
     # work
-    def scan(self) -> Json:
-        """Ingest up to now and return the contract's `scan`."""
+    def scan(self, *, backfill: bool) -> Json:
+        """Ingest up to now and return the contract's `scan`; *backfill*: then distil the backlog, under `distil`."""
+        ...
+
+    def refine(self, session: str, *, focus: str | None) -> Json:
+        """Distil one session now and return `{host, session_id, state, reason, operations, …}`."""
+        ...
+
+    def retry_distil(self, sessions: Sequence[str] | None) -> Json:
+        """Take sessions that were put aside (None: all) back to be distilled, and return changes."""
         ...
 
     def run(self, *, dry_run: bool, respect_gates: bool, llm: bool, library: str | None) -> Json:
@@ -107,6 +120,10 @@ class App(Protocol):
 
     def daemon(self) -> int:
         """Run until a signal, and return the exit code."""
+        ...
+
+    def reload(self) -> Json:
+        """Have the running daemon read its configuration again, and return changes."""
         ...
 
     # decide
@@ -165,6 +182,27 @@ class App(Protocol):
 
     def restore(self, skills: Sequence[str], *, anyway: bool) -> Json:
         """Bring archived skills back and return changes; *anyway*: also those that a merge absorbed."""
+        ...
+
+    def backup_create(self, *, reason: str | None) -> Json:
+        """
+        Make a backup now: `{id, at, reason, libraries: [{name, skills, files, bytes}], damaged, left_out: [{path, why,
+        ordinary}], left_out_count, failed: [{library, error}], faults, dropped, freed, total_bytes, warnings}`.
+        """
+        ...
+
+    def backup_list(self) -> Json:
+        """Return all backups, newest first: `{id, at, reason, libraries, damaged}`."""
+        ...
+
+    def backup_verify(self, backup: str | None) -> Json:
+        """Read all of a backup (None: of each) and return `[{id, damaged: [words]}]`."""
+        ...
+
+    def backup_restore(
+        self, backup: str, *, library: str | None, skills: Sequence[str], to: str | None, dry_run: bool
+    ) -> Json:
+        """Take a backup out and return changes, with its id as `backup`."""
         ...
 
 

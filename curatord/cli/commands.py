@@ -77,12 +77,41 @@ def _init(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write there instead of the default place; - prints it")
 
 
+def _service(parser: Parser) -> None:
+    parser.add_argument("kind", choices=("systemd", "launchd", "docker"), help="what is to run it")
+    parser.add_argument("--user", action="store_true", help="systemd: your own service manager (the default)")
+    parser.add_argument(
+        "--system", action="store_true", help="systemd: the system's manager, for the agents of one user"
+    )
+    parser.add_argument("--for", dest="whose", metavar="USER", help="with --system: whose agents it serves")
+    parser.add_argument("--output", metavar="DIR", help="this folder instead of the usual one")
+
+
+def _service_change(parser: Parser) -> None:
+    _service(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done; change nothing")
+    parser.add_argument("--yes", action="store_true", help="ask nothing")
+
+
+def _service_install(parser: Parser) -> None:
+    _service_change(parser)
+    parser.add_argument("--replace", action="store_true", help="set a changed file aside and write it anew")
+
+
 def _doctor(parser: Parser) -> None:
     parser.add_argument("--no-llm", action="store_true", help="ask no model; offline")
 
 
 def _shell(parser: Parser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
+
+
+def _daemon(parser: Parser) -> None:
+    parser.add_argument(
+        "--exit-zero-if-final",
+        action="store_true",
+        help="end with 0 on a signal and where a new start would not help (2, 4, 5): for managers without exit codes",
+    )
 
 
 def _status(parser: Parser) -> None:
@@ -101,12 +130,27 @@ def _sessions(parser: Parser) -> None:
 
 def _events(parser: Parser) -> None:
     parser.add_argument("--skill", metavar="SKILL", help="of this skill only")
+    parser.add_argument("--distil", action="store_true", help="what came of sessions that were distilled instead")
     _host(parser)
     _since(parser)
 
 
 def _report(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", default="last", help="a run's id; default: last")
+
+
+def _scan(parser: Parser) -> None:
+    parser.add_argument(
+        "--backfill", action="store_true", help="then distil older sessions too, as far as the budget goes"
+    )
+
+
+def _refine(parser: Parser) -> None:
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="a session's id, its beginning, or host:id")
+    parser.add_argument("--focus", metavar="TEXT", help="what to look at first")
+    parser.add_argument(
+        "--retry", action="store_true", help="take it, or all that were put aside, back to be distilled"
+    )
 
 
 def _run(parser: Parser) -> None:
@@ -149,6 +193,22 @@ def _adopt(parser: Parser) -> None:
 def _restore(parser: Parser) -> None:
     _skills(parser)
     parser.add_argument("--anyway", action="store_true", help="also what a merge absorbed, beside its umbrella")
+
+
+def _backup_create(parser: Parser) -> None:
+    parser.add_argument("--reason", metavar="TEXT", help="why; shown by backup list")
+
+
+def _backup_verify(parser: Parser) -> None:
+    parser.add_argument("backup", metavar="BACKUP", nargs="?", help="a backup's id, or last; default: all")
+
+
+def _backup_restore(parser: Parser) -> None:
+    parser.add_argument("backup", metavar="BACKUP", help="a backup's id (curatord backup list), or last")
+    parser.add_argument("--library", metavar="NAME", help="this library only")
+    parser.add_argument("--skill", metavar="SKILL", action="append", help="this skill only; may be said again")
+    parser.add_argument("--to", metavar="DIR", help="into this new or empty folder, touching no library")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done; change nothing")
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -217,6 +277,38 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     Command(
+        "service",
+        "set up",
+        "run it as a service of systemd, launchd or docker",
+        "curatord service install systemd --dry-run",
+        inner=(
+            Command(
+                "print",
+                "set up",
+                "print the files of a service, made for the configuration in force",
+                "curatord service print systemd --system --for alice",
+                "service:show",
+                _service,
+            ),
+            Command(
+                "install",
+                "set up",
+                "write them, after showing what will be done; a changed file is never overwritten unasked",
+                "curatord service install systemd",
+                "service:install",
+                _service_install,
+            ),
+            Command(
+                "uninstall",
+                "set up",
+                "remove those that are unchanged; state and configuration stay",
+                "curatord service uninstall systemd --yes",
+                "service:uninstall",
+                _service_change,
+            ),
+        ),
+    ),
+    Command(
         "completion",
         "set up",
         "print completions for a shell",
@@ -225,11 +317,19 @@ COMMANDS: tuple[Command, ...] = (
         _shell,
     ),
     Command(
+        "man",
+        "set up",
+        "print the manual page, made from this help",
+        "curatord man > ~/.local/share/man/man1/curatord.1",
+        "setup:man",
+    ),
+    Command(
         "daemon",
         "long-running",
         "watch, and curate when things are quiet; in the foreground, until a signal",
         "curatord --log-format json daemon",
         "work:daemon",
+        _daemon,
     ),
     Command(
         "status",
@@ -283,7 +383,7 @@ COMMANDS: tuple[Command, ...] = (
         _skill,
         json=True,
     ),
-    Command("scan", "work", "read the transcripts up to now", "curatord scan --json", "work:scan", json=True),
+    Command("scan", "work", "read the transcripts up to now", "curatord scan --json", "work:scan", _scan, True),
     Command(
         "run",
         "work",
@@ -291,6 +391,15 @@ COMMANDS: tuple[Command, ...] = (
         "curatord run --dry-run",
         "work:run",
         _run,
+        json=True,
+    ),
+    Command(
+        "refine",
+        "work",
+        "distil one session now, whatever the gates say, and tell what came of it",
+        "curatord refine 5f2c9d1e --focus 'the release steps'",
+        "work:refine",
+        _refine,
         json=True,
     ),
     Command("pending", "decide", "changes that wait for your yes", "curatord pending", "decide:pending", json=True),
@@ -322,6 +431,14 @@ COMMANDS: tuple[Command, ...] = (
         "hold automatic runs until resume; also across restarts",
         "curatord pause",
         "steer:pause",
+        json=True,
+    ),
+    Command(
+        "reload",
+        "steer",
+        "have the running daemon read its configuration again; a wrong one changes nothing",
+        "curatord reload",
+        "work:reload",
         json=True,
     ),
     Command("resume", "steer", "let automatic runs begin again", "curatord resume", "steer:resume", json=True),
@@ -365,5 +482,43 @@ COMMANDS: tuple[Command, ...] = (
         "steer:restore",
         _restore,
         json=True,
+    ),
+    Command(
+        "backup",
+        "steer",
+        "copies of libraries with their archives: make, list, check, take out",
+        "curatord backup create",
+        inner=(
+            Command(
+                "create",
+                "steer",
+                "make one now; what did not change since the last costs nothing",
+                "curatord backup create --reason 'before the clean-up'",
+                "backup:create",
+                _backup_create,
+                json=True,
+            ),
+            Command(
+                "list", "steer", "all that there are, newest first", "curatord backup list", "backup:list_", json=True
+            ),
+            Command(
+                "verify",
+                "steer",
+                "read them back and tell what is damaged",
+                "curatord backup verify last",
+                "backup:verify",
+                _backup_verify,
+                json=True,
+            ),
+            Command(
+                "restore",
+                "steer",
+                "take skills out; what stands there now goes into the archive",
+                "curatord backup restore last --skill old-notes",
+                "backup:restore",
+                _backup_restore,
+                json=True,
+            ),
+        ),
     ),
 )

@@ -65,6 +65,7 @@ class Context:
                 progress=progress,
                 log_format=self.log_format,
                 verbose=self.arguments.verbose,
+                say=lambda text: self.out.note(("note: ", "yellow"), text),
             )
             with factory(loaded or self.loaded(), surroundings) as app:
                 yield app

@@ -6,7 +6,19 @@ from typing import Any
 
 from curatord.errors import CuratorError
 
-__all__ = ["OK", "SKIPPED", "of_changes", "of_doctor", "of_error", "of_run", "of_scan", "of_status"]
+__all__ = [
+    "NEEDS_A_HUMAN",
+    "OK",
+    "SKIPPED",
+    "is_final",
+    "of_changes",
+    "of_doctor",
+    "of_error",
+    "of_refined",
+    "of_run",
+    "of_scan",
+    "of_status",
+]
 
 OK = 0
 SKIPPED = 3
@@ -28,6 +40,11 @@ def of_error(error: CuratorError) -> int:
     return error.exit_code
 
 
+def is_final(code: int) -> bool:
+    """Return whether starting the daemon again would change nothing: a mistake, a conflict, another one, a signal."""
+    return code in (2, NEEDS_A_HUMAN, 5, 130, 143)
+
+
 def of_run(record: Any) -> int:
     """Return the code of a run by the `outcome` of its run.json; an outcome nobody knows is no success."""
     return _OF_OUTCOME.get(record["outcome"], SKIPPED)
@@ -35,7 +52,15 @@ def of_run(record: Any) -> int:
 
 def of_scan(scan: Any) -> int:
     """Return the code of a scan: 0 where all that is there was read; a place that does not exist yet is no fault."""
-    return SKIPPED if any(note["kind"] in ("failed", "problem") for note in scan.get("notes", ())) else OK
+    if any(note["kind"] in ("failed", "problem") for note in scan.get("notes", ())):
+        return SKIPPED
+    return SKIPPED if (scan.get("distil") or {}).get("state") in ("failed", "budget", "stopped") else OK
+
+
+def of_refined(value: Any) -> int:
+    """Return the code of `refine`: 3 where an operation was refused, or nothing could be settled."""
+    refused = any(row["state"] == "refused" for row in value["operations"])
+    return SKIPPED if refused or value["state"] in ("error", "invalid", "budget", "cap") else OK
 
 
 def of_changes(changes: Any) -> int:

@@ -16,7 +16,7 @@ from curatord.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from curatord.adapters.discover import Discovery
 
-__all__ = ["init"]
+__all__ = ["agreed", "init"]
 
 
 def init(context: Context) -> int:
@@ -40,7 +40,7 @@ def init(context: Context) -> int:
         _tell_missing(context, target, found)
         context.out.note("curatord init --output - prints what would be written now")
         return exits.OK
-    if not context.arguments.yes and not _agreed(context, f"write {target}?"):
+    if not context.arguments.yes and not agreed(context, f"write {target}?"):
         return exits.OK
     _write_new(target, text)
     context.out.line("wrote ", (str(target), "bold"))
@@ -135,9 +135,10 @@ def _tell_next(context: Context, found: Discovery) -> None:
         context.out.line("  ", (f"{command:<{width}}", "bold"), f"  {told}")
 
 
-def _agreed(context: Context, question: str) -> bool:
+def agreed(context: Context, question: str) -> bool:
+    """Ask the person at the terminal; `UsageError` where nobody is there."""
     if not sys.stdin.isatty():
-        raise UsageError("there is nobody to ask whether to write it", hint="add --yes")
+        raise UsageError("there is nobody to ask", hint="add --yes")
     context.out.flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

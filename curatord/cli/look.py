@@ -52,12 +52,18 @@ def sessions(context: Context) -> int:
 
 
 def events(context: Context) -> int:
-    """Print skill events."""
-    from curatord.cli.views.look import show_events
+    """Print skill events, or with --distil what came of sessions that were distilled."""
+    from curatord.cli.views.look import show_distil_log, show_events
+    from curatord.errors import UsageError
 
     said = context.arguments
     moment = since(said.since, datetime.now(UTC))
+    if said.distil and said.skill is not None:
+        raise UsageError("--distil lists sessions, so it has no --skill")
     with context.app() as app:
+        if said.distil:
+            context.answer(app.distil_log(host=said.host, since=moment), show_distil_log)
+            return exits.OK
         context.answer(app.events(skill=said.skill, host=said.host, since=moment), show_events)
     return exits.OK
 

@@ -19,7 +19,7 @@ from curatord.cli.output import Output
 from curatord.cli.parser import build, first_word, unknown_command
 from curatord.errors import CuratorError
 
-__all__ = ["main"]
+__all__ = ["main", "say"]
 
 
 def main(
@@ -39,7 +39,7 @@ def main(
     try:
         code = _run(arguments, environ, out, factory)
     except CuratorError as error:
-        _say(out, error)
+        say(out, error)
         code = exits.of_error(error)
     except KeyboardInterrupt:
         out.note("curatord: stopped")
@@ -74,7 +74,7 @@ def _run(arguments: Sequence[str], environ: Mapping[str, str], out: Output, fact
     return int(handler(Context(arguments=said, out=out, environ=environ, factory=factory)))
 
 
-def _say(out: Output, error: CuratorError) -> None:
+def say(out: Output, error: CuratorError) -> None:
     """Print *error*: a line for each thing that is wrong, then what to do."""
     for line in str(error).split("\n"):
         out.note(("curatord: ", "red"), line)

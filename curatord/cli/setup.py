@@ -17,7 +17,7 @@ from curatord.errors import ConfigError
 if TYPE_CHECKING:
     from curatord.config import Loaded
 
-__all__ = ["completion", "config_check", "config_schema", "config_show", "demo", "try_out"]
+__all__ = ["completion", "config_check", "config_schema", "config_show", "demo", "man", "try_out"]
 
 
 def config_show(context: Context) -> int:
@@ -65,6 +65,14 @@ def completion(context: Context) -> int:
     from curatord.cli.completion import completion as script
 
     context.out.text(script(context.arguments.shell))
+    return exits.OK
+
+
+def man(context: Context) -> int:
+    """Print the manual page."""
+    from curatord.cli.manual import manual
+
+    context.out.text(manual())
     return exits.OK
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from curatord.config.nodes import Origin
 from curatord.config.reader import Problem, nearest
+from curatord.core.listen import why_not
 from curatord.core.settings import Config, LlmEndpoint
 from curatord.core.units import format_duration
 
@@ -22,6 +23,7 @@ def cross_check(config: Config) -> Iterator[Problem]:
     yield from _libraries(config)
     yield from _sources(config)
     yield from _llm(config)
+    yield from _outlets(config)
     digest = config.distill.digest
     if digest.max_chars < digest.message_chars:
         yield _problem("distill.digest.max_chars", f"is less than message_chars ({digest.message_chars})")
@@ -96,6 +98,24 @@ def _sources(config: Config) -> Iterator[Problem]:
                 yield _problem(f"{here}.path", f"lies within the library {library.name!r}")
         if _inside(source.path, config.state_dir):
             yield _problem(f"{here}.path", "lies within state_dir, which is curatord's own")
+
+
+def _outlets(config: Config) -> Iterator[Problem]:
+    """Yield what is wrong with the ways out: notices and metrics."""
+    notices, listen = config.notices, config.metrics.listen
+    if notices.command is not None and (not notices.command or not notices.command[0].strip()):
+        yield _problem("notices.command", "names no program", "[PROGRAM, ARGUMENT, …], or null")
+    if notices.file is not None:
+        for library in config.libraries:
+            if _inside(notices.file, library.path):
+                yield _problem("notices.file", f"lies within the library {library.name!r}")
+        for source in config.sources:
+            if source.path is not None and _inside(notices.file, source.path):
+                yield _problem("notices.file", f"lies within a source of {source.host}, which is only read")
+    if listen is not None:
+        what = why_not(listen)
+        if what is not None:
+            yield _problem("metrics.listen", what, "127.0.0.1:9464, '[::1]:9464' or unix:/run/user/1000/curatord.sock")
 
 
 def _llm(config: Config) -> Iterator[Problem]:

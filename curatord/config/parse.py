@@ -193,7 +193,7 @@ def _hosted(library: LibrarySettings, environ: Mapping[str, str], home: str | No
 
 
 # Where things lie and how often they are looked at changes no decision, so it is no part of the identity.
-_NOT_DECIDING = ("origin", "fingerprint", "state_dir", "daemon", "reports")
+_NOT_DECIDING = ("origin", "fingerprint", "state_dir", "daemon", "reports", "notices", "metrics")
 
 
 def _fingerprint(config: Config) -> str:

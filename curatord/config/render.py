@@ -9,7 +9,7 @@ from typing import Any
 
 from curatord.core.cheap import fields, is_dataclass
 from curatord.core.settings import Config, KeyRef
-from curatord.core.units import format_duration
+from curatord.core.units import ByteSize, format_duration, format_size
 
 __all__ = ["effective", "plain", "said_as_yaml", "values_by_key"]
 
@@ -24,6 +24,8 @@ def plain(value: Any) -> Any:
         return value.value
     if isinstance(value, timedelta):
         return format_duration(value)
+    if isinstance(value, ByteSize):
+        return format_size(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

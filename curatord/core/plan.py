@@ -22,7 +22,7 @@ from typing import Literal, Protocol, TypeAlias, assert_never
 import msgspec
 
 from curatord.core.cheap import dataclass
-from curatord.core.journal import JournalEntry
+from curatord.core.journal import ArchiveItem, JournalEntry, Place
 from curatord.core.values import Fingerprint, Importance, RelPath, SkillKey, State
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Adopt",
     "Applied",
     "Archive",
+    "BringBack",
     "CreateSkill",
     "Disown",
     "Failed",
@@ -140,6 +141,24 @@ class Restore(_OnSkill, frozen=True, kw_only=True, tag="restore"):
     archived: RelPath
 
 
+class BringBack(_OnSkill, frozen=True, kw_only=True, tag="bring_back"):
+    """
+    A package comes back out of a backup, by a person's order; what stands there now goes into the archive.
+
+    *staged* is where a whole copy of it was made, *backup* where that came from. *form* `file`: a single file of a flat
+    layout. *into* is the entry of the archive that it comes back as, with *item* what was known of it; None: it comes
+    back to where it stood in the library, and its idle clock starts again. *above* are the modes of the folders between
+    the library and the package, for those that have to be made.
+    """
+
+    backup: str
+    staged: Place
+    form: Literal["folder", "file", "link"]
+    into: RelPath | None = None
+    item: ArchiveItem | None = None
+    above: tuple[int, ...] = ()
+
+
 class Pin(_OnSkill, frozen=True, kw_only=True, tag="pin"):
     """A person says that nothing of it may change."""
 
@@ -201,6 +220,7 @@ Action: TypeAlias = (
     | Reactivate
     | Archive
     | Restore
+    | BringBack
     | Pin
     | Unpin
     | SetImportance
@@ -371,6 +391,9 @@ def objections(action: Action, standings: Mapping[SkillKey, Standing], *, index:
                 found.append(no(action.key, "taken", f"a skill stands at {action.key} again"))
             if not _inside(action.archived):
                 found.append(no(action.key, "invalid", f"not the name of an archived package: {action.archived!r}"))
+        case BringBack():
+            if action.by != "user":
+                found.append(no(action.key, "invalid", "only a person may order that"))
         case Pin() | Unpin() | SetImportance() | Disown():
             if not of(action.key).there and of(action.key).state is None:
                 found.append(no(action.key, "gone", "there is no such skill"))

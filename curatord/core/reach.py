@@ -22,6 +22,7 @@ from curatord.core.journal import (
     RemoveDir,
     SetLine,
     Step,
+    WriteFile,
     place_of,
 )
 from curatord.core.plan import SkipCode, Standing
@@ -78,7 +79,9 @@ def host_files(site: Site) -> tuple[Place, ...]:
     )
 
 
-def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tuple[Reached, ...] | Refusal:
+def reached(
+    entry: JournalEntry, steps: Iterable[Step], site: Site | None, *, staging: str | None = None
+) -> tuple[Reached, ...] | Refusal:
     """
     Return the skills that *steps*, some of the entry's, reach; or why they reach where they may not.
 
@@ -86,6 +89,7 @@ def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tu
         entry: What they belong to.
         steps: Those still to be done.
         site: The entry's library, or None where it is not configured any more.
+        staging: Our own folder, out of which packages of a backup may come.
     """
     main = entry.targets[0]
     found: dict[Reached, None] = {}
@@ -98,8 +102,12 @@ def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tu
             if step.file not in host_files(site):
                 return Refusal(key=main, code="invalid", what=f"{step.file} is no file of this library's host")
             continue
+        if _is_host_file_put_back(step, entry, site):
+            continue
         for place in place_of(step):
             folder = isinstance(step, MakeDir | RemoveDir)
+            if place.root == staging and isinstance(step, MovePackage) and place is step.source:
+                continue
             if place.root == site.archive or (folder and str(place) == site.archive):
                 continue
             if place.root != site.root:
@@ -112,8 +120,20 @@ def reached(entry: JournalEntry, steps: Iterable[Step], site: Site | None) -> tu
             appears = isinstance(step, MovePackage) and place is step.target
             if appears and isinstance(step, MovePackage) and _package_of(step.source, entry, site) == key:
                 continue  # a flat file becomes the folder of the same skill
+            if appears and Reached(key=key) in found:
+                continue  # what stands there leaves first
             found[Reached(key=key, appears=appears)] = None
     return tuple(found)
+
+
+def _is_host_file_put_back(step: Step, entry: JournalEntry, site: Site) -> bool:
+    """Return whether *step* puts a file of the host back that was gone, out of a backup, or takes that back."""
+    if entry.kind not in ("bring_back", "undo") or entry.by != "user":
+        return False
+    if isinstance(step, WriteFile):
+        return None in (step.before, step.after) and step.place in host_files(site)
+    above = {(place.root, place.path.rpartition("/")[0]) for place in host_files(site)}
+    return isinstance(step, MakeDir | RemoveDir) and (step.place.root, str(step.place.path)) in above
 
 
 def refusal(entry: JournalEntry, reached: Iterable[Reached], standings: Mapping[SkillKey, Standing]) -> Refusal | None:
@@ -129,6 +149,8 @@ def refusal(entry: JournalEntry, reached: Iterable[Reached], standings: Mapping[
 def _against(
     entry: JournalEntry, one: Reached, standing: Standing, expected: Mapping[SkillKey, str | None]
 ) -> tuple[SkipCode, str] | None:
+    if entry.kind == "bring_back" and entry.by == "user" and not one.appears:
+        return None  # ordered by a person, by name where it is pinned; what stands there goes into the archive whole
     if one.appears or (one.key in expected and expected[one.key] is None):
         return ("taken", "a skill stands there again") if standing.there else None
     if standing.pinned:

@@ -31,6 +31,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from math import log2
 from typing import Any
 
@@ -197,6 +198,10 @@ KEYISH = re.compile(r"pass|pwd|secret|token|key|cred|auth|bearer|jwt|dsn|cookie|
 
 # A marker ends what stood before it, so a secret that was glued to another one shows in the next round.
 MAX_ROUNDS = 8
+SHORT = 500  # characters of a text that is remembered with what became of it
+
+# Blanks to a pattern, and no signs that a text has: each stands for one escape while that is looked behind.
+ESCAPED = {"\\n": "\x1d", "\\r": "\x1e", "\\t": "\x1f"}
 
 KINDS = (
     *dict.fromkeys(token.kind for token in TOKENS),
@@ -210,6 +215,12 @@ KINDS = (
 
 def redact(text: str, *, emails: bool = False) -> str:
     """Return *text* with its secrets replaced by markers; see `redacted`."""
+    return _redacted_short(text, emails) if len(text) <= SHORT else redacted(text, emails=emails).text
+
+
+@lru_cache(maxsize=2048)
+def _redacted_short(text: str, emails: bool) -> str:
+    """Return a short text redacted; names and descriptions of skills come again with every question."""
     return redacted(text, emails=emails).text
 
 
@@ -222,12 +233,28 @@ def redacted(text: str, *, emails: bool = False) -> Redacted:
         emails: Replace e-mail addresses too.
     """
     counts: Counter[str] = Counter()
+    text = _rounds(text, counts, emails=emails)
+    if any(escape in text for escape in ESCAPED):
+        # In JSON a line end is two signs, the second a letter, which hides what begins behind it. So it is looked
+        # through once more with such pairs as the blanks that they mean.
+        text = _rounds(_with(ESCAPED, text), counts, emails=emails)
+        text = _with({blank: escape for escape, blank in ESCAPED.items()}, text)
+    return Redacted(text=text, counts=dict(counts))
+
+
+def _rounds(text: str, counts: Counter[str], *, emails: bool) -> str:
     for _ in range(MAX_ROUNDS):
         found = sum(counts.values())
         text = _once(text, counts, emails=emails)
         if sum(counts.values()) == found:
             break
-    return Redacted(text=text, counts=dict(counts))
+    return text
+
+
+def _with(changes: Mapping[str, str], text: str) -> str:
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return text
 
 
 def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
@@ -253,12 +280,16 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
 
     def named(match: re.Match[str]) -> str:
         index = next(i for i in (2, 3, 4, 5) if match[i] is not None)
-        kind = _judge(match[1], match[index], quoted=index != 5)
-        if kind is None:
-            return match[0]
-        counts[kind] += 1
         start, end = match.start(index) - match.start(), match.end(index) - match.start()
-        return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
+        kind = _judge(match[1], match[index], quoted=index != 5)
+        if kind is not None:
+            counts[kind] += 1
+            return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
+        if index == 5:
+            return match[0]
+        # A text under a name that says nothing, such as a command in a tool's arguments, may assign things itself.
+        within = FLAG.sub(named, ASSIGNED.sub(named, match[index]))
+        return f"{match[0][:start]}{within}{match[0][end:]}"
 
     if "PRIVATE KEY" in text:
         text = KEY_BLOCK.sub(whole("private-key"), text)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
+from curatord.core.files_changed import FileRow
 from curatord.core.inert import in_markdown, one_line, visible
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
 from curatord.core.words import iso
@@ -174,10 +175,12 @@ class RunRecord:
     skipped: tuple[SkippedRow, ...] = ()
     failed: tuple[FailedRow, ...] = ()
     references: tuple[ReferenceRow, ...] = ()
+    files: tuple[FileRow, ...] = ()
     advice: tuple[Mapping[str, Any], ...] = ()
     merges: tuple[Mapping[str, Any], ...] = ()
     left: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[Mapping[str, Any], ...] = ()
+    distil: Mapping[str, Any] | None = None  # sessions that were looked at, and what came of each
     llm: Mapping[str, Any] | None = None
     library_cost: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
@@ -245,10 +248,12 @@ def to_json(record: RunRecord) -> dict[str, Any]:
         "skipped": [{"action": row.action, "reason": row.reason} for row in record.skipped],
         "failed": [{"action": row.action, "error": row.error} for row in record.failed],
         "references": [{"file": row.file, "before": row.before, "after": row.after} for row in record.references],
+        "files": [{"library": row.library, "what": row.what, "path": row.path, "to": row.to} for row in record.files],
         "advice": [dict(row) for row in record.advice],
         "merges": [dict(row) for row in record.merges],
         "left": [dict(row) for row in record.left],
         "problems": [dict(row) for row in record.problems],
+        "distil": dict(record.distil) if record.distil is not None else None,
         "llm": dict(record.llm) if record.llm is not None else dict(_NO_LLM),
         "library_cost": dict(record.library_cost) if record.library_cost is not None else None,
         "warnings": list(record.warnings),
@@ -355,9 +360,17 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
         f"{would}Patched",
         [f"`{_code(row.get('name'))}`: {in_markdown(str(row.get('reason', '')))}" for row in record.patched],
     )
+    lines += _distil_lines(record.distil)
     lines += _section(
         "References rewritten" if not record.dry_run else "References that would be rewritten",
         [f"`{_code(row.file)}`: {in_markdown(row.before)} → {in_markdown(row.after)}" for row in record.references],
+    )
+    lines += _section(
+        "Files, relative to their library",
+        [
+            f"{in_markdown(row.library)}: `{_code(row.path)}` {row.what}" + (f" to `{_code(row.to)}`" if row.to else "")
+            for row in record.files
+        ],
     )
     pending = [f"`{_code(row.id)}` {in_markdown(row.summary)}. {in_markdown(row.reason)}" for row in record.pending]
     lines += _section("Waiting for your decision", pending)
@@ -365,12 +378,10 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
         lines += ["", "See one with `curatord diff ID`, then `curatord approve ID` or `curatord reject ID`."]
     for row in record.pending:
         if row.diff:
-            lines += [
-                "",
-                f"### {in_markdown(row.summary)}",
-                "",
-                *(f"    {line}" for line in visible(row.diff).splitlines()),
-            ]
+            lines += _diff(row.summary, row.diff)
+    for change in (*record.added, *record.patched):
+        if change.get("diff"):
+            lines += _diff(f"{change.get('library')}/{change.get('name')}", str(change["diff"]))
     lines += _section(
         "Would be due (this run only records)",
         [
@@ -418,6 +429,33 @@ def to_report(record: RunRecord, *, undoable: bool) -> str:
             "`curatord restore SKILL` brings back one archived skill.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _diff(title: str, diff: str) -> list[str]:
+    return ["", f"### {in_markdown(title)}", "", *(f"    {line}" for line in visible(diff).splitlines())]
+
+
+def _distil_lines(distil: Mapping[str, Any] | None) -> list[str]:
+    """Return what sessions taught, line by line, then what was refused and why, and the tally."""
+    if not distil:
+        return []
+    changes = [in_markdown(str(line)) for line in distil["lines"]]
+    refused = [
+        f"`{_code(row.get('op'))}` of `{_code(row.get('skill'))}` "
+        f"({in_markdown(str(session.get('host')))} session {in_markdown(str(session.get('session_id')))}): "
+        f"{in_markdown(str(row.get('reason', '')))}"
+        for session in distil["sessions"]
+        for row in session.get("operations", ())
+        if row.get("state") == "refused"
+    ]
+    tally = ", ".join(f"{count} {state}" for state, count in distil["outcomes"].items())
+    left = f"; {distil['left']} stay due" if distil["left"] else ""
+    return [
+        *_section("What sessions taught", changes),
+        *_section("Refused lessons", refused),
+        "",
+        f"Sessions looked at: {tally or 'none'}; model questions: {distil['asked']}{left}.",
+    ]
 
 
 def _section(title: str, rows: Sequence[str], *, of: int | None = None) -> list[str]:

@@ -17,11 +17,15 @@ __all__ = [
     "Many",
     "Money",
     "NameText",
+    "Niceness",
+    "NoticeChars",
     "Pause",
     "Period",
     "Rule",
     "Share",
+    "ShortPeriod",
     "Size",
+    "SizeAtLeast",
     "ViewPath",
 ]
 
@@ -50,9 +54,13 @@ class Rule(NamedTuple):
 Count = Annotated[int, Rule(at_least=0, at_most=2**53)]
 Many = Annotated[int, Rule(at_least=1, at_most=2**53)]
 Size = Annotated[int, Rule(at_least=0, at_most=2**53, size=True)]
+SizeAtLeast = Annotated[int, Rule(at_least=1024, at_most=2**53, size=True)]
 Share = Annotated[float, Rule(above=0, at_most=1)]
 Money = Annotated[float, Rule(at_least=0, at_most=1e9)]
 Period = Annotated[timedelta, Rule(above=0)]
+ShortPeriod = Annotated[timedelta, Rule(above=0, at_most=60)]
+Niceness = Annotated[int, Rule(at_least=0, at_most=19)]
+NoticeChars = Annotated[int, Rule(at_least=20, at_most=500)]
 Pause = Annotated[timedelta, Rule(at_least=0)]
 AnyPath = Annotated[str, Rule(text="path")]
 ViewPath = Annotated[str, Rule(text="view_path")]

@@ -20,17 +20,23 @@ from curatord.core.setting_rules import (
     Many,
     Money,
     NameText,
+    Niceness,
+    NoticeChars,
     Pause,
     Period,
     Share,
+    ShortPeriod,
+    SizeAtLeast,
     ViewPath,
 )
+from curatord.core.units import ByteSize
 from curatord.core.values import Mode
 
 __all__ = [
     "HOSTS",
     "NO_SETTING",
     "ArchiveCap",
+    "BackupSettings",
     "Config",
     "DaemonSettings",
     "DigestSettings",
@@ -44,9 +50,12 @@ __all__ = [
     "LlmEndpoint",
     "LlmPrice",
     "LlmSettings",
+    "MetricsSettings",
+    "NoticeSettings",
     "ReportSettings",
     "SourceSettings",
     "UmbrellaSettings",
+    "UndoSettings",
 ]
 
 # Marks a field that is told with the settings but cannot be said by the user.
@@ -246,6 +255,28 @@ class DaemonSettings:
 
     watch: Literal["auto", "events", "poll"] = "auto"
     rescan_every: Period = timedelta(seconds=60)
+    nice: Niceness = 10  # as in the units under systemd/: the agents and their user come first
+    io: Literal["idle", "low", "normal"] = (
+        "low"  # idle can starve on a busy disk; the first scan of much is idle anyway
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    """Figures for Prometheus. *listen*: `127.0.0.1:9464`, `[::1]:9464` or `unix:/path`; None: nobody may ask."""
+
+    listen: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeSettings:
+    """How a person hears of a run that changed something. *command*: its arguments, the summary on standard input."""
+
+    log: bool = True
+    file: AnyPath | None = None
+    chars: NoticeChars = 120  # what a shell's prompt has room for beside the rest
+    command: tuple[str, ...] | None = None
+    timeout: ShortPeriod = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +284,22 @@ class ReportSettings:
     """How many runs' folders are kept."""
 
     keep: Many = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupSettings:
+    """How many backups are kept, how large they may be together, and whether runs make them."""
+
+    before_run: bool = True  # where nothing changed since the newest one, none is made
+    keep: Many = 10  # Hermes' own curator: 5, each a whole copy
+    max_size: SizeAtLeast = ByteSize(1024**3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoSettings:
+    """How many actions are remembered with what it takes to undo them."""
+
+    keep: Many = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,5 +323,9 @@ class Config:
     llm: LlmSettings | None = None
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     reports: ReportSettings = field(default_factory=ReportSettings)
+    backups: BackupSettings = field(default_factory=BackupSettings)
+    undo: UndoSettings = field(default_factory=UndoSettings)
+    notices: NoticeSettings = field(default_factory=NoticeSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     origin: str | None = field(default=None, metadata=NO_SETTING)
     fingerprint: str = field(default="", metadata=NO_SETTING)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["KILLED", "PAUSED_SINCE", "REBUILT_FROM", "REFILLED_AT", "RUN_COUNT", "library_facts"]
+__all__ = [
+    "BASELINE_RUN",
+    "DISTIL_SINCE",
+    "FORGOTTEN_UNTIL",
+    "KILLED",
+    "PAUSED_SINCE",
+    "REBUILT_FROM",
+    "REFILLED_AT",
+    "RUN_COUNT",
+    "library_facts",
+]
 
 PAUSED_SINCE = "paused_since"  # an ISO time while somebody has said `pause`
 RUN_COUNT = "runs.count"  # runs that were no dry runs, ever; their rows are only kept as long as their folders
 KILLED = "it was killed"  # how the summary of a run begins that did not end by itself
+BASELINE_RUN = "runs.baseline"  # the newest run that only recorded; the first change comes one interval after it
+DISTIL_SINCE = "distil.since"  # when sessions could first be distilled here, an ISO time
 REFILLED_AT = "state.refilled_at"  # when the plain file of decisions was read into this database; missing: never
+FORGOTTEN_UNTIL = "undo.forgotten_until"  # ISO time of the newest action that can be undone no more, for its age
 REBUILT_FROM = "state.rebuilt"  # where a damaged database was put, until a run has said so
 
 

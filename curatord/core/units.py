@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-__all__ = ["LONGEST", "format_duration", "format_size", "parse_duration", "parse_size"]
+__all__ = ["LONGEST", "ByteSize", "format_duration", "format_size", "parse_duration", "parse_size"]
 
 # Beyond this a date minus a duration leaves the calendar; nobody means it.
 LONGEST = timedelta(days=365_000)
@@ -59,7 +59,11 @@ def format_duration(value: timedelta) -> str:
     return sign + ("".join(parts) or "0s")
 
 
-def parse_size(text: str) -> int:
+class ByteSize(int):
+    """A number of bytes that is said again with its unit."""
+
+
+def parse_size(text: str) -> ByteSize:
     """
     Return the number of bytes that *text* says: `8KiB`, `1.5MiB`, `10kB`, `512B`; `0` alone needs no unit.
 
@@ -68,11 +72,11 @@ def parse_size(text: str) -> int:
     """
     body = text.strip()
     if body == "0":
-        return 0
+        return ByteSize(0)
     found = re.fullmatch(_SIZE, body) if len(body) <= 40 else None
     if found is None:
         raise ValueError("write a number with a unit, such as 512B, 8KiB or 2MiB")
-    return round(float(found[1]) * _BYTES[found[2]])
+    return ByteSize(round(float(found[1]) * _BYTES[found[2]]))
 
 
 def format_size(value: int) -> str:

@@ -19,7 +19,17 @@ from curatord.core.model import Message, Request, Task
 from curatord.core.redact import redact, redact_value
 from curatord.core.replies import Reply, reply_schema, reply_shape, validator
 
-__all__ = ["CLOSE", "OPEN", "Question", "data_part", "first_request", "read_data_part", "read_reply", "repair_request"]
+__all__ = [
+    "CLOSE",
+    "OPEN",
+    "Question",
+    "data_part",
+    "first_request",
+    "read_data_part",
+    "read_reply",
+    "redacted_reply",
+    "repair_request",
+]
 
 OPEN = "<curatord-data>"
 CLOSE = "</curatord-data>"
@@ -118,6 +128,44 @@ def repair_request(request: Request, reason: str, *, max_output_tokens: int | No
         messages=(Message(role="user", text=first.text + note),),
         max_output_tokens=max_output_tokens or request.max_output_tokens,
     )
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_MEANT = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+
+
+def redacted_reply(text: str) -> str:
+    """
+    Return a model's reply for the record, with secrets replaced, its JSON otherwise as it came.
+
+    In JSON a line end is written as two signs, so that a key at the start of a line stands behind a letter and is none
+    to a detector. So each string is redacted as what it means; and where one is still found in the text as a whole
+    (quotes that do not pair), the record shows the text as it is meant, redacted.
+    """
+    plain = _STRING.sub(_redacted_string, redact(text))
+    meant = _ESCAPE.sub(_meant, plain)
+    shown = redact(meant)
+    return plain if shown == meant else shown
+
+
+def _redacted_string(match: re.Match[str]) -> str:
+    literal = match[0]
+    closed = len(literal) > 1 and literal.endswith('"')
+    try:
+        value = loads(literal if closed else f'{literal}"', strict=False)
+    except ValueError:
+        return literal
+    shown = redact(value)
+    if shown == value:
+        return literal
+    told = dumps(shown, ensure_ascii=False)
+    return told if closed else told[:-1]
+
+
+def _meant(match: re.Match[str]) -> str:
+    code, sign = match.groups()
+    return chr(int(code, 16)) if code else _MEANT.get(sign, sign)
 
 
 def read_reply(question: Question, text: str) -> Extracted[Reply] | Unusable:

@@ -21,12 +21,17 @@ from curatord.core.journal import Conflict, JournalEntry, RecordChange, Undo
 from curatord.core.plan import (
     Action,
     Applied,
+    Archive,
+    CreateSkill,
     Failed,
+    Merge,
     Outcome,
+    Patch,
     Restore,
     SkipCode,
     Skipped,
     Standing,
+    WriteSupportFile,
     objections,
     targets,
 )
@@ -49,6 +54,9 @@ from curatord.ports.mutator import (
 )
 
 __all__ = ["Applier", "Recovered", "standing_with"]
+
+
+_CHANGE_PACKAGES = (Archive, Merge, Patch, WriteSupportFile, CreateSkill)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +105,8 @@ class Applier:
         look: Reads skills, whose they are and what their hosts say of them, from disk, each time anew.
         sites: The libraries that may be changed.
         new_id: Makes the ids of actions.
+        before_run: Told before the first action of a run that changes a package, under no lock.
+        told: Hears of each action as it is applied, skipped or failed.
     """
 
     mutator: Mutator
@@ -105,8 +115,11 @@ class Applier:
     look: Look
     sites: Mapping[LibraryName, Site]
     new_id: Callable[[], ActionId]
+    before_run: Callable[[RunId], None] = lambda _run_id: None
+    told: Callable[[Outcome], None] = lambda _outcome: None
     last_recovery: Recovered = field(default_factory=Recovered)
     _tidy: bool = field(default=False, init=False)
+    _told: RunId | None = field(default=None, init=False)
 
     def standings(self, keys: Sequence[SkillKey]) -> dict[SkillKey, Standing]:
         """Return what is true of *keys* right now."""
@@ -131,7 +144,17 @@ class Applier:
             StateError: Our own files cannot be used; nothing was changed.
             UsageError: Its library is not configured.
         """
+        outcome = self._tried(action, now=now, run_id=run_id, unless=unless)
+        self.told(outcome)
+        return outcome
+
+    def _tried(
+        self, action: Action, *, now: datetime, run_id: RunId | None, unless: Callable[[], str | None]
+    ) -> Outcome:
         site = self._site(targets(action)[0].library)
+        if run_id is not None and run_id != self._told and isinstance(action, _CHANGE_PACKAGES):
+            self._told = run_id
+            self.before_run(run_id)
         waits = self.recover(now=now).waits()
         try:
             return self._apply(action, site, waits, now, run_id, unless)
@@ -399,6 +422,11 @@ class Applier:
         self.decisions.record(entry)
         self.mutator.finish(entry)
         return None
+
+    def forget_old(self, keep: int) -> int:
+        """Forget all but the newest *keep* actions and those that the archive needs; return how many went."""
+        with self.mutator.hold(None):
+            return self.store.forget_actions(keep)
 
     def drop_blobs(self) -> int:
         """Remove kept bytes that no action needs any more; return how many files went."""

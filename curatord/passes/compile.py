@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
+import msgspec
+
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.hermes_edits import Rename, field_edits, job_changes, usage_record
 from curatord.core.journal import (
@@ -27,6 +29,7 @@ from curatord.core.journal import (
     Place,
     RecordChange,
     RemoveDir,
+    Seal,
     SetLine,
     Step,
     WriteFile,
@@ -35,6 +38,7 @@ from curatord.core.plan import (
     Action,
     Adopt,
     Archive,
+    BringBack,
     CreateSkill,
     Disown,
     FileChange,
@@ -58,7 +62,7 @@ from curatord.core.reach import Site
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, BlobId, RelPath, RunId, SkillKey, State
 from curatord.errors import InputError
-from curatord.ports.mutator import Mutator
+from curatord.ports.mutator import FoundPackage, Mutator
 
 __all__ = ["Draft", "NotNowError", "archive_name", "archived_source", "compile_action", "place_at"]
 
@@ -176,6 +180,8 @@ class _Work:
                 self._into_archive(action.key, action.reason, absorbed_into=None)
             case Restore():
                 self._out_of_archive(action)
+            case BringBack():
+                self._out_of_backup(action)
             case Pin() | Unpin():
                 pinned = isinstance(action, Pin)
                 self.summary = f"{action.key.name}: {'pinned' if pinned else 'no longer pinned'}"
@@ -382,6 +388,78 @@ class _Work:
             absorbed_into=None,
         )
 
+    # -- backup
+
+    def _out_of_backup(self, action: BringBack) -> None:
+        key, site = action.key, self.site
+        seal = self.disk.seal(action.staged)
+        if seal is None:
+            raise NotNowError(f"the copy of {key} is gone", code="gone", key=key)
+        if action.into is not None:
+            self.summary = f"{key.name}: back in the archive, from backup {action.backup}"
+            self._back_into_archive(action, action.into, seal)
+            return
+        self.summary = f"{key.name}: restored from backup {action.backup}"
+        target = place_at(site, key, flat=action.form == "file")
+        found = self.disk.package(site, key)
+        if found is not None and found.seal == seal:
+            raise NotNowError("it is as in the backup already", code="nothing", key=key)
+        if found is not None:
+            self._keep_standing(action, found)
+        self._free(target, key, but=None if found is None else found.place)
+        before = len(self.steps)
+        self._make_dirs(target)
+        for place, step in enumerate(self.steps[before:], before):
+            depth = step.place.path.count("/") if isinstance(step, MakeDir) else len(action.above)
+            if isinstance(step, MakeDir) and depth < len(action.above):
+                self.steps[place] = MakeDir(place=step.place, mode=action.above[depth])
+        self.steps.append(MovePackage(source=action.staged, target=target, seal=seal))
+        if site.home is not None and not self._standing(key).protected:
+            self._usage(key, {"state": "active", "archived_at": None}, make=False)
+            self._suppressed(key, after=False)
+        self._state(
+            key,
+            State.ACTIVE,
+            action.reason,
+            stale_since=None,
+            restored_at=self.now,
+            missing_since=None,
+            archived_at=None,
+            archive_path=None,
+            archive_reason=None,
+            absorbed_into=None,
+        )
+
+    def _keep_standing(self, action: BringBack, found: FoundPackage) -> None:
+        """Move what stands at the skill's place into the archive: it may be the only copy of what it is."""
+        key = action.key
+        name = archive_name(key.name, self._names_in_archive(), self.now)
+        self._taken.add(fold(name))
+        inner = f"{name}/{found.place.path.rpartition('/')[2]}" if found.form == "file" else name
+        place = Place(root=self.site.archive, path=RelPath(inner))
+        self._make_dirs(place)
+        self.steps.append(MovePackage(source=found.place, target=place, seal=found.seal))
+        item = ArchiveItem(
+            key=key,
+            path=RelPath(name),
+            at=self.now,
+            reason=f"replaced by the one of backup {action.backup}",
+            action_id=self.action_id,
+            fingerprint=self._standing(key).fingerprint,
+        )
+        self.archived.append(ArchiveChange(before=None, after=item))
+
+    def _back_into_archive(self, action: BringBack, into: RelPath, seal: Seal) -> None:
+        key = action.key
+        name = archive_name(into, self._names_in_archive(), self.now)
+        target = Place(root=self.site.archive, path=RelPath(name))
+        self._make_dirs(target)
+        self.steps.append(MovePackage(source=action.staged, target=target, seal=seal))
+        reason = f"in the archive of backup {action.backup}"
+        known = action.item or ArchiveItem(key=key, path=into, at=self.now, reason=reason, action_id=self.action_id)
+        item = msgspec.structs.replace(known, path=RelPath(name))
+        self.archived.append(ArchiveChange(before=None, after=item))
+
     # -- content
 
     def _merge(self, action: Merge) -> None:
@@ -477,11 +555,13 @@ class _Work:
         known = {step.place for step in self.steps if isinstance(step, MakeDir)}
         self.steps.extend(step for step in self.disk.missing_dirs(place) if step.place not in known)
 
-    def _free(self, place: Place, key: SkillKey) -> None:
-        """Refuse to put a package where one stands, also one that differs in case or Unicode form only."""
+    def _free(self, place: Place, key: SkillKey, *, but: Place | None = None) -> None:
+        """Refuse to put a package where one stands, also one that differs in case or Unicode form; *but* is leaving."""
         above, _, name = place.path.rpartition("/")
         stem = fold(name.removesuffix(".md") if self.site.layout == "flat" else name)
         for other in self.disk.names(place.root, above):
+            if but is not None and f"{above}/{other}".lstrip("/") == but.path:
+                continue
             if fold(other) in (stem, fold(name)) or (self.site.layout == "flat" and fold(other) == f"{stem}.md"):
                 raise NotNowError(f"something stands at {place.root}/{above}/{other} already", code="taken", key=key)
 

@@ -21,10 +21,10 @@ May be used from several threads; at most *workers* requests are open at a time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from curatord.core.budget import Budget, Estimate, Spend, estimate_tokens, price_of
 from curatord.core.cheap import dataclass, field, replace
@@ -41,10 +41,9 @@ from curatord.core.model import (
     Request,
     Usage,
 )
-from curatord.core.redact import redact
 from curatord.core.replies import Reply
 from curatord.core.settings import LlmBudget
-from curatord.core.wire import Question, first_request, read_reply, repair_request
+from curatord.core.wire import Question, first_request, read_reply, redacted_reply, repair_request
 from curatord.errors import BudgetExhaustedError, ModelError
 from curatord.ports.clock import Clock
 from curatord.ports.model import EndpointMemory, Model
@@ -53,10 +52,12 @@ __all__ = ["Answer", "Consultation", "Exchange", "breaker_of"]
 
 MAX_REQUESTS = 12  # what one question may send: three tries, and every step down a server can refuse
 GIVE_UP_AFTER = 2
+ASK_STOP_EVERY_S = 0.25
 REPAIR_TOKENS = 300  # what a repair adds to a request
 REPAIRABLE = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER, FaultKind.INVALID, FaultKind.TOO_LARGE})
 LONGER = frozenset({FaultKind.CUT, FaultKind.NO_ANSWER})
 
+_T = TypeVar("_T")
 Check = Callable[[Reply], str | None]
 
 
@@ -147,6 +148,7 @@ class Consultation:
         workers: Requests that may be open at a time.
         book: Told of every exchange as it is over, for the store; called from whichever thread had it.
         bypass_breaker: A person asked for this run, so an endpoint that failed before is tried again at once.
+        end: Ends all exchanges that are open, now and later; from any thread.
     """
 
     def __init__(
@@ -161,6 +163,7 @@ class Consultation:
         workers: int = 1,
         book: Callable[[Exchange], None] | None = None,
         bypass_breaker: bool = False,
+        end: Callable[[], None] = lambda: None,
     ) -> None:
         self._primary = primary
         self._fallback = fallback
@@ -170,6 +173,7 @@ class Consultation:
         self._slots = threading.BoundedSemaphore(self._workers)
         self._book = book
         self._bypass_breaker = bypass_breaker
+        self._end = end
         self._lock = threading.Lock()
         budget = Budget(limits=limits, day=spent_today or Spend())
         self._state = _State(budget=budget, day=_day(clock.now()))
@@ -205,9 +209,13 @@ class Consultation:
                 return second
             raise second
 
-    def ask_all(self, questions: Iterable[Question], check: Check | None = None) -> list[Answer | ModelError]:
+    def ask_all(
+        self, questions: Iterable[Question], check: Check | None = None, *, stop: Callable[[], bool] = lambda: False
+    ) -> list[Answer | ModelError]:
         """
         Return for each of *questions*, in their order, its answer or why there is none; they are asked in parallel.
+
+        *stop* is asked while answers are waited for, in the caller's thread; once true, what is open is ended.
 
         Raises:
             StoppedError: We were asked to stop; what was answered until then is in the record.
@@ -220,7 +228,26 @@ class Consultation:
                 return error
 
         with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
-            return list(pool.map(one, questions))
+            asked = [pool.submit(one, question) for question in questions]
+            for _ in self.as_they_come(asked, stop):
+                pass
+            return [future.result() for future in asked]
+
+    def as_they_come(self, asked: Iterable[Future[_T]], stop: Callable[[], bool]) -> Iterator[Future[_T]]:
+        """
+        Yield each of *asked*, which are questions at work in threads, once it has ended.
+
+        A slow model may be silent for minutes: *stop* is asked meanwhile, here, and once it is true all exchanges that
+        are open are ended, and none begins any more. Their questions then end with `StoppedError`.
+        """
+        left = set(asked)
+        ended = False
+        while left:
+            done, left = wait(left, timeout=ASK_STOP_EVERY_S, return_when=FIRST_COMPLETED)
+            yield from done
+            if not ended and stop():
+                ended = True
+                self._end()
 
     def identity(self) -> Identity:
         """
@@ -304,7 +331,7 @@ class Consultation:
             kind = FaultKind.CUT if read.cut else FaultKind.TOO_LARGE if read.too_large else FaultKind.INVALID
             fault = Fault(kind=kind, message=read.reason)
         self._note(seat, request, text, bill, repair=repair, fault=fault, notes=notes)
-        return ReplyError(fault, text=redact(text), bill=bill)
+        return ReplyError(fault, text=redacted_reply(text), bill=bill)
 
     def _seat(self) -> _Seat:
         """Return who is to be asked now, the fallback where the primary cannot be; raise where nobody can."""
@@ -452,7 +479,7 @@ class Consultation:
             task=request.task,
             at=self._clock.now(),
             request_sha256=request.sha256,
-            reply=redact(text),
+            reply=redacted_reply(text),
             bill=bill,
             model=seat.identity.model,
             provider=seat.identity.provider,

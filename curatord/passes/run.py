@@ -18,12 +18,13 @@ A baseline, the first run that the daemon does by itself, stops there too, but c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import RunRow
+from curatord.core.files_changed import files_changed
 from curatord.core.gates import Closed, Gate, Open
 from curatord.core.idle import Idle, IdleUnknown
 from curatord.core.inert import in_markdown
@@ -49,20 +50,23 @@ from curatord.core.run_record import (
 )
 from curatord.core.selection import Selection, cap_of, select
 from curatord.core.settings import Config
-from curatord.core.small_facts import KILLED, REBUILT_FROM, RUN_COUNT
+from curatord.core.small_facts import BASELINE_RUN, KILLED, REBUILT_FROM, RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
 from curatord.core.words import iso, plural, span
 from curatord.errors import BusyError, CuratorError, StateError
+from curatord.passes.distil_record import with_distil
 from curatord.passes.look import Look, Looker
 from curatord.passes.proposals import archive_of, ask, proposals_of
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
 if TYPE_CHECKING:
+    from curatord.passes.consult import Consultation
+    from curatord.passes.distil_order import Distiller, DistilResult
     from curatord.passes.umbrella import UmbrellaResult
     from curatord.passes.umbrella_shelf import LibraryCase
 
-__all__ = ["Curation", "RunOrder"]
+__all__ = ["Curation", "RunOrder", "keep_record", "prune_folders"]
 
 
 RECENT = 5  # newest folders that are looked at for a killed run
@@ -115,6 +119,14 @@ class Folders(Protocol):
         ...
 
 
+class Consult(Protocol):
+    """Opens one run's dealings with models, which all its passes share: one budget, one record."""
+
+    def __call__(self, *, by_hand: bool) -> Consultation | None:
+        """Return them, or None where no model is configured."""
+        ...
+
+
 class Merger(Protocol):
     """Merges narrow skills into umbrellas; says of itself what it may do (a dry run's cannot change anything)."""
 
@@ -126,10 +138,10 @@ class Merger(Protocol):
         run_id: RunId,
         dry_run: bool,
         llm: bool,
-        by_hand: bool,
+        consultation: Callable[[], Consultation | None],
         stop: Callable[[], bool],
-    ) -> tuple[UmbrellaResult, Mapping[str, Any] | None]:
-        """Return what the pass came to, and the `llm` part of `run.json` where a model was to be asked."""
+    ) -> UmbrellaResult:
+        """Return what the pass came to; *consultation* is asked for where a model is to be asked."""
         ...
 
 
@@ -184,6 +196,8 @@ class Curation:
         looker: Looks at libraries and records.
         gates: Says whether a run may begin.
         applier: Carries actions out.
+        consult: Opens a run's dealings with models.
+        distiller: Does the distil pass.
         merger: Does the umbrella pass.
         store, folders: Where runs are remembered.
         one_at_a_time: The lock of all runs; entering it raises `BusyError` where it is held.
@@ -192,7 +206,9 @@ class Curation:
             that was asked for, bytes that nothing needs any more are dropped); returns warnings.
         unsettled: Words for each action that a kill left half-way and that waits for a person (in a dry run, which
             settles nothing, for each that waits at all).
+        notes: What is to be told of the backup before the run's first change; each is given once.
         clock: For durations; `now` of the run is read once.
+        telling: Entered as a run begins, and left when its record is written.
     """
 
     config: Config
@@ -201,6 +217,8 @@ class Curation:
     looker: Looker
     gates: Gatekeeper
     applier: ActionGate
+    consult: Consult
+    distiller: Distiller
     merger: Merger
     store: CurationStore
     folders: Folders
@@ -208,7 +226,9 @@ class Curation:
     cost_of: Callable[[LibrarySnapshot], LibraryCost]
     keep_house: Callable[[Sequence[LibraryName]], Sequence[str]]
     unsettled: Unsettled
+    notes: Callable[[], Sequence[str]]
     clock: Clock
+    telling: Callable[[RunRecord], AbstractContextManager[object]] = lambda _record: nullcontext()
 
     def run(
         self,
@@ -226,17 +246,18 @@ class Curation:
             BusyError: Another run is at work.
             StateError: The state folder cannot be used; what was done stays done and journaled.
         """
-        with self.one_at_a_time():
+        with self.one_at_a_time(), ExitStack() as telling:
             now = self.clock.now()
             self.finish_interrupted(now)
             if order.respect_gates and order.trigger is Trigger.MANUAL:
                 self.scan(stop)  # the gates ask when somebody last worked, and should not be told old news
             answer = self.gates(now, bypass=not order.respect_gates)
-            record = self._begin_record(order, answer.gates, now)
+            record = self.begin_record(order, answer.gates, now)
             if isinstance(answer, Closed):
                 waiting = f"waiting: {'; '.join(answer.reasons)}"
                 return replace(record, outcome=Outcome.NOTHING_TO_DO, warnings=(waiting,))
             record = replace(record, run_id=self.folders.create(now))
+            telling.enter_context(self.telling(record))
             rebuilt = self.store.meta(REBUILT_FROM)
             doubts = [gate.reason for gate in answer.gates if gate.name == "clock" and not gate.open]
             work = _Work(
@@ -279,11 +300,9 @@ class Curation:
                 if work.record.outcome is not Outcome.FAILED:
                     self.store.set_meta(REBUILT_FROM, None)
                 self.store.set_meta(RUN_COUNT, str(int(self.store.meta(RUN_COUNT) or 0) + 1))
-            last = self.store.last_finished()
-            spared = [work.record.run_id, *([last.run_id] if last is not None else [])]
-            dry = [row.run_id for row in self.store.runs() if row.dry_run]
-            removed, problems = self.folders.prune(self.config.reports.keep, spare=spared, apart=dry)
-            self.store.forget_runs(removed)
+                if work.baseline:
+                    self.store.set_meta(BASELINE_RUN, work.record.run_id)
+            problems = prune_folders(self, work.record.run_id)
             if problems:
                 work.record = replace(work.record, warnings=(*work.record.warnings, *problems))
                 work.keep()
@@ -324,7 +343,7 @@ class Curation:
             }
             for entry in done
             for line in entry.history
-            if line.key not in _absorbed(entry)
+            if line.key not in _absorbed(entry) and entry.kind != "create"
         ]
         run["consolidated"] = [
             {
@@ -339,6 +358,10 @@ class Curation:
             for entry in done
             for item in _absorbed(entry).values()
         ]
+        written = [(entry, key) for entry in done for key in entry.targets if entry.kind in _WRITES]
+        run["added"] = [_written_row(entry, key) for entry, key in written if entry.kind == "create"]
+        run["patched"] = [_written_row(entry, key) for entry, key in written if entry.kind != "create"]
+        run["pending"] = [proposal.id for proposal in self.store.proposals(None) if proposal.run_id == run_id]
         lines = [f"# curatord run {run_id}", "", f"**{summary}**"]
         lines += ["", *(f"- {in_markdown(entry.summary)}" for entry in done)] if done else []
         lines += ["", f"`curatord undo {run_id}` takes back what it did."] if done else []
@@ -347,7 +370,8 @@ class Curation:
         if row is not None:
             self.store.put_run(replace(row, outcome=Outcome.INTERRUPTED, finished_at=now, summary=summary))
 
-    def _begin_record(self, order: RunOrder, gates: Sequence[Gate], now: datetime) -> RunRecord:
+    def begin_record(self, order: RunOrder, gates: Sequence[Gate], now: datetime) -> RunRecord:
+        """Return the record of a run that begins now; it has no id yet."""
         return RunRecord(
             run_id=RunId(""),
             trigger=order.trigger,
@@ -361,6 +385,47 @@ class Curation:
         )
 
 
+def keep_record(
+    curation: Curation, record: RunRecord, *, whole: bool, roots: Mapping[str, str] | None = None
+) -> RunRecord:
+    """
+    Write *record* into the store and its folder, with what it did to files, and return it so.
+
+    *whole*: it is about all libraries; *roots* are their paths, as they were found.
+    """
+    # The row first: gates and retries go by it, and a folder that cannot be written must not make them forget.
+    curation.store.put_run(
+        RunRow(
+            run_id=record.run_id,
+            trigger=record.trigger,
+            dry_run=record.dry_run,
+            mode=record.mode,
+            outcome=record.outcome,
+            started_at=record.started_at,
+            finished_at=record.finished_at,
+            duration_s=record.duration_s,
+            summary=summary_of(record),
+            whole=whole,
+        )
+    )
+    rows = curation.store.actions(run_id=record.run_id)
+    if rows:  # what it did to files is told from the journal, whatever became of the run
+        record = replace(record, files=files_changed([row.entry for row in reversed(rows)], dict(roots or {})))
+    undoable = any(row.status == "done" for row in rows)
+    curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
+    return record
+
+
+def prune_folders(curation: Curation, spare: RunId) -> list[str]:
+    """Remove the oldest runs' folders beyond what is kept, and not *spare*; return what could not be removed."""
+    last = curation.store.last_finished()
+    spared = [spare, *([last.run_id] if last is not None else [])]
+    dry = [row.run_id for row in curation.store.runs() if row.dry_run]
+    removed, problems = curation.folders.prune(curation.config.reports.keep, spare=spared, apart=dry)
+    curation.store.forget_runs(removed)
+    return problems
+
+
 @dataclass(slots=True)
 class _Work:
     """One run at work: its record grows as facts become known."""
@@ -369,31 +434,18 @@ class _Work:
     order: RunOrder
     record: RunRecord
     baseline: bool
+    distil: DistilResult | None = None
     umbrella_state: str = "skipped"
     prunes_held: bool = False
+    prompts: dict[str, str] = field(default_factory=dict)
+    _consulted: list[Consultation | None] = field(default_factory=list)
     undone: bool = False
     doubts: tuple[str, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
 
     def keep(self) -> None:
         """Write what is known into folder and store."""
-        record, curation = self.record, self.curation
-        # The row first: gates and retries go by it, and a folder that cannot be written must not make them forget.
-        curation.store.put_run(
-            RunRow(
-                run_id=record.run_id,
-                trigger=record.trigger,
-                dry_run=record.dry_run,
-                mode=record.mode,
-                outcome=record.outcome,
-                started_at=record.started_at,
-                finished_at=record.finished_at,
-                duration_s=record.duration_s,
-                summary=summary_of(record),
-                whole=self.order.library is None,
-            )
-        )
-        undoable = any(row.status == "done" for row in curation.store.actions(run_id=record.run_id))
-        curation.folders.write(record.run_id, to_json(record), to_report(record, undoable=undoable))
+        self.record = keep_record(self.curation, self.record, whole=self.order.library is None, roots=self.roots)
 
     def do(self, stop: Callable[[], bool], alive: Callable[[], None]) -> None:
         """Do the passes in their order."""
@@ -409,7 +461,13 @@ class _Work:
             self.undone = True
             self.record = replace(self.record, outcome=Outcome.INTERRUPTED)
             return
-        self._pass("distil", "skipped", self._why_no_distil())
+        if self._distil(look, stop):
+            # What it changed is judged as it stands now.
+            look = curation.looker.look(now, remember=True, doubts=self.doubts)
+        if stop():
+            self.undone = True
+            self.record = replace(self.record, after=look.counts(), outcome=Outcome.INTERRUPTED)
+            return
         selection = self._decide(look)
         plan = Plan(actions=tuple(_action_of(verdict) for verdict in selection.apply))
         proposals = proposals_of(
@@ -418,12 +476,14 @@ class _Work:
             run_id=self.record.run_id,
             archives={name: library.snapshot.archive for name, library in look.libraries.items()},
         )
+        distilled = self.distil.actions if self.distil is not None else []
         curation.folders.write_plan(
             self.record.run_id,
             {
-                "actions": [_told(action) for action in plan.actions],
+                "actions": [_told(action) for action in (*distilled, *plan.actions)],
                 "proposed": [
-                    {"id": p.id, "kind": p.kind, "actions": [_told(action) for action in p.actions]} for p in proposals
+                    {"id": p.id, "kind": p.kind, "actions": [_told(action) for action in p.actions]}
+                    for p in (*(self.distil.proposals if self.distil is not None else ()), *proposals)
                 ],
             },
         )
@@ -435,7 +495,11 @@ class _Work:
                 self._would(selection, rows)
         else:
             asked = ask(curation.store, proposals, now=now, libraries=self._judged(look))
-            self.record = replace(self.record, pending=asked.pending, skipped=(*self.record.skipped, *asked.skipped))
+            self.record = replace(
+                self.record,
+                pending=(*self.record.pending, *asked.pending),
+                skipped=(*self.record.skipped, *asked.skipped),
+            )
             self._apply(selection.apply, plan.actions, stop)
             if plan.actions:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
@@ -447,6 +511,7 @@ class _Work:
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
         self.record = replace(self.record, after=look.counts())
+        self._warn(curation.notes())
         self._finish(selection)
 
     def _scan(self, stop: Callable[[], bool]) -> None:
@@ -486,6 +551,7 @@ class _Work:
     # What was found.
 
     def _saw(self, look: Look) -> None:
+        self.roots = {str(name): library.snapshot.root for name, library in look.libraries.items()}
         costs = self._costs(look)
         warning = index_warning(costs)
         warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
@@ -504,10 +570,46 @@ class _Work:
     def _costs(self, look: Look) -> list[LibraryCost]:
         return [self.curation.cost_of(library.snapshot) for _, library in sorted(look.libraries.items())]
 
-    def _why_no_distil(self) -> str:
-        if not self.curation.config.distill.enabled:
-            return "switched off in the configuration"
-        return "--no-llm was given" if not self.order.llm else "not configured"
+    def _consultation(self) -> Consultation | None:
+        """Return this run's dealings with models, opened by the first pass that wants them."""
+        if not self._consulted:
+            by_hand = self.order.trigger is Trigger.MANUAL
+            self._consulted.append(self.curation.consult(by_hand=by_hand))
+        return self._consulted[0]
+
+    def _tell_llm(self) -> None:
+        """Put what was asked so far into the record."""
+        consultation = self._consulted[0] if self._consulted else None
+        if consultation is not None:
+            self.record = replace(self.record, llm={**consultation.record(), "prompts": dict(self.prompts)})
+
+    def _distil(self, look: Look, stop: Callable[[], bool]) -> bool:
+        """Look at sessions that are due, and return whether anything of a library was changed."""
+        from curatord.passes.distil_order import DistilOrder
+
+        if self.baseline and not self.order.dry_run:
+            self._pass("distil", "skipped", "this run only records")
+            return False
+        result = self.curation.distiller(
+            DistilOrder(
+                dry_run=self.order.dry_run,
+                llm=self.order.llm,
+                library=self.order.library,
+                by_hand=self.order.trigger is Trigger.MANUAL,
+            ),
+            look=look,
+            now=self.record.started_at,
+            run_id=lambda: self.record.run_id,
+            consultation=self._consultation,
+            stop=stop,
+        )
+        self.prompts |= result.prompts
+        self.record = with_distil(self.record, result)
+        self.distil = result
+        self._pass("distil", "done" if result.state in ("done", "budget", "stopped") else result.state, result.reason)
+        self._tell_llm()
+        self.keep()
+        return result.changed
 
     def _pass(self, name: str, state: str, reason: str = "") -> None:
         self.record = replace(self.record, passes=(*self.record.passes, PassRow(name=name, state=state, reason=reason)))
@@ -534,13 +636,13 @@ class _Work:
                     prune_room=max(0, cap_of(policy.max_archive, managed) - gone),
                 )
             )
-        result, llm = curation.merger(
+        result = curation.merger(
             cases,
             now=self.record.started_at,
             run_id=self.record.run_id,
             dry_run=self.order.dry_run,
             llm=self.order.llm,
-            by_hand=self.order.trigger is Trigger.MANUAL,
+            consultation=self._consultation,
             stop=stop,
         )
         state = "done" if result.state in ("done", "budget", "stopped") else result.state
@@ -556,15 +658,22 @@ class _Work:
             failed=(*record.failed, *result.failed),
             references=(*record.references, *result.references),
             warnings=tuple(dict.fromkeys((*record.warnings, *result.warnings))),
-            llm=None if llm is None else {**llm, "prompts": result.prompts},
             merges=tuple(result.libraries),
             left=tuple(result.left),
         )
+        self.prompts |= result.prompts
+        self._tell_llm()
         self.umbrella_state, self.prunes_held = result.state, result.held
         self.undone = self.undone or result.state == "stopped"
         if result.actions:
             curation.folders.write_plan(
-                record.run_id, {"actions": [_told(action) for action in (*plan.actions, *result.actions)]}
+                record.run_id,
+                {
+                    "actions": [
+                        _told(action)
+                        for action in (*(self.distil.actions if self.distil else ()), *plan.actions, *result.actions)
+                    ]
+                },
             )
         return any(isinstance(outcome, Applied) for outcome in result.outcomes)
 
@@ -609,7 +718,7 @@ class _Work:
 
     def _would(self, selection: Selection, pending: tuple[PendingRow, ...]) -> None:
         rows = tuple(_row(verdict) for verdict in selection.apply)
-        self.record = replace(self.record, transitions=rows, pending=pending)
+        self.record = replace(self.record, transitions=rows, pending=(*self.record.pending, *pending))
         self._tally()
 
     def _only_recorded(self, selection: Selection) -> None:
@@ -645,8 +754,8 @@ class _Work:
             self.record,
             transitions=tuple(transitions),
             skipped=(*self.record.skipped, *skipped),
-            failed=tuple(failed),
-            references=tuple(references),
+            failed=(*self.record.failed, *failed),
+            references=(*self.record.references, *references),
         )
         self._tally()
 
@@ -688,15 +797,16 @@ class _Work:
         # What somebody has said no to is told again in each run, and is no fault of it.
         skipped = [row for row in record.skipped if not row.declined]
         nothing = not any((*done, record.pending, skipped, record.failed))
+        states = (self.umbrella_state, "" if self.distil is None else self.distil.state)
         if self.undone and not self.order.dry_run:
             outcome = Outcome.INTERRUPTED
         elif self.curation.unsettled(dry_run=self.order.dry_run):
             outcome = Outcome.HELD  # an action that a kill left half-way waits for a person
         elif (selection.held and not self.baseline) or self.prunes_held:
             outcome = Outcome.HELD
-        elif self.umbrella_state == "budget":
+        elif "budget" in states:
             outcome = Outcome.BUDGET
-        elif self.umbrella_state == "failed" and not any(done):
+        elif "failed" in states and not any(done):
             # Nothing came of the run but an endpoint's error: that must not look like nothing to do (bugs B014).
             outcome = Outcome.FAILED
             self.record = replace(record, error=next((p.reason for p in record.passes if p.state == "failed"), None))
@@ -706,6 +816,13 @@ class _Work:
         else:
             outcome = Outcome.NOTHING_TO_DO if nothing else Outcome.OK
         self.record = replace(record, outcome=outcome)
+
+
+_WRITES = ("create", "patch", "write_file")
+
+
+def _written_row(entry: JournalEntry, key: SkillKey) -> dict[str, Any]:
+    return {"library": key.library, "name": key.name, "reason": entry.reason, "action": entry.action_id}
 
 
 def _absorbed(entry: JournalEntry) -> dict[SkillKey, ArchiveItem]:

@@ -9,7 +9,7 @@ nothing. The work with memory and packages is done by the calling thread alone; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from json import dumps
 from typing import TypeAlias, TypeVar
@@ -261,7 +261,7 @@ class Asker:
             numbers: dict[Future[Reply], int] = {
                 pool.submit(one, question, check): number for number, (question, check) in enumerate(questions)
             }
-            for future in as_completed(numbers):
+            for future in self.consultation.as_they_come(numbers, self.stop):
                 try:
                     reply = future.result()
                 except (EndpointError, BudgetExhaustedError, StoppedHere, StoppedError) as error:

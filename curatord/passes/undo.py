@@ -11,8 +11,10 @@ A package that an action created is not removed by its undo but archived (promis
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+
+import msgspec
 
 from curatord.core.cheap import dataclass, replace
 from curatord.core.curation import ActionRow
@@ -32,14 +34,16 @@ from curatord.core.journal import (
 )
 from curatord.core.plan import Failed, Outcome, Restore, SkipCode, Skipped, fold
 from curatord.core.skill_record import SkillRecord
+from curatord.core.small_facts import FORGOTTEN_UNTIL
 from curatord.core.values import ActionId, LibraryName, RelPath, RunId, SkillKey, State
 from curatord.errors import BusyError, UsageError
 from curatord.passes.apply import Applier
 from curatord.passes.compile import Draft, archive_name
 from curatord.ports.mutator import LinkError
 
-__all__ = ["ArchivedPackage", "archived_packages", "choose_archived", "restore", "undo"]
+__all__ = ["ArchivedPackage", "archived_packages", "choose_archived", "restore", "same_name", "undo"]
 
+RUN_ID = re.compile(r"\d{8}-\d{6}(-\d+)?")
 STAMPED = re.compile(r"-\d{14}$")
 # What a later action may have changed, so that the earlier one cannot be taken back any more.
 _WORDS = {"state": "its state", "pinned": "its pin", "importance": "its importance", "owner": "its owner"}
@@ -93,12 +97,25 @@ def _rows(applier: Applier, ref: str) -> tuple[ActionRow, ...]:
         found = tuple(row for row in found if row.entry.undoes is None)
         if not found:
             raise UsageError(
-                f"there is no run, action or proposal {ref!r} that changed anything", hint="`curatord runs` lists runs"
+                f"there is no run, action or proposal {ref!r} that changed anything",
+                hint=_forgotten(store.meta(FORGOTTEN_UNTIL), ref) or "`curatord runs` lists runs",
             )
     left = tuple(row for row in found if row.status == "done")
     if not left:
         raise UsageError(f"{ref} was undone already", hint=f"by {found[0].undone_by}")
     return left
+
+
+def _forgotten(until: str | None, ref: str) -> str | None:
+    """Return words where *ref* may be older than what is remembered for undo, or None."""
+    if until is None:
+        return None
+    moment = datetime.fromisoformat(until)
+    if RUN_ID.fullmatch(ref) and ref[:15] > f"{moment:%Y%m%d-%H%M%S}":
+        return None
+    return (
+        f"actions up to {moment:%Y-%m-%d %H:%M} UTC are too old to be undone (undo.keep); a backup may have what it was"
+    )
 
 
 def _undo_one(applier: Applier, row: ActionRow, now: datetime, run_id: RunId | None) -> Outcome:
@@ -108,6 +125,8 @@ def _undo_one(applier: Applier, row: ActionRow, now: datetime, run_id: RunId | N
         return _stands(entry, "gone", (f"there is no library {entry.library!r} any more",))
     waits = applier.recover(now=now).waits()
     with applier.mutator.hold(site):
+        if any(item.after is not None and entry.kind == "bring_back" and not entry.changes for item in entry.archive):
+            return _stands(entry, "invalid", ("what came back into the archive stays there: nothing is deleted",))
         fresh = applier.store.action(entry.action_id)
         if fresh is None or fresh.status != "done":
             return _stands(entry, "nothing", ("it was undone just now",))
@@ -171,19 +190,24 @@ def _draft(applier: Applier, entry: JournalEntry, now: datetime, run_id: RunId |
             action_id=action_id, fingerprint=written[key],
         )  # fmt: skip
     # Members come out of the archive before anything else is put back, the created packages left first of all.
-    steps.extend(step for step in inverse(entry.steps) if not _within(step, created, site.root))
+    back = [step for step in inverse(entry.steps) if not _within(step, created, site.root)]
+    if entry.kind == "bring_back":
+        back = list(_into_archive_instead(applier, entry, back, action_id, now, moved))
+    steps.extend(back)
+    empty = set(moved) - {item.after.key for item in entry.archive if item.after is not None}
     changes = []
     history = []
     for change in entry.changes:
         current = applier.store.skill(change.key) or change.after
-        if change.key in moved:
+        put_back = _put_back(current, change, entry, now)
+        if change.key in created or (change.key in empty and put_back.state is not State.ARCHIVED):
             item = moved[change.key]
             after = replace(
                 current, state=State.ARCHIVED, state_since=now, archived_at=now,
                 archive_path=f"{site.archive}/{item.path}", archive_reason=item.reason,
             )  # fmt: skip
         else:
-            after = _put_back(current, change, entry, now)
+            after = put_back
         changes.append(
             RecordChange(
                 key=change.key, before=current, after=after, written=change.written and change.key not in moved
@@ -219,6 +243,32 @@ def _draft(applier: Applier, entry: JournalEntry, now: datetime, run_id: RunId |
     )
 
 
+def _into_archive_instead(
+    applier: Applier,
+    entry: JournalEntry,
+    steps: Sequence[Step],
+    action_id: ActionId,
+    now: datetime,
+    moved: dict[SkillKey, ArchiveItem],
+) -> Iterator[Step]:
+    """Yield *steps* with what came out of a backup going into the archive: its staged copy is gone for good."""
+    (key,) = entry.targets
+    site = applier.sites[entry.library]
+    for step in steps:
+        if not isinstance(step, MovePackage) or step.target.root in (site.root, site.archive):
+            yield step
+            continue
+        name = archive_name(key.name, {fold(name) for name in applier.mutator.names(site.archive)}, now)
+        inner = f"{name}/{step.source.path.rpartition('/')[2]}" if step.source.path != key.rel else name
+        target = Place(root=site.archive, path=RelPath(inner))
+        yield from applier.mutator.missing_dirs(target)
+        yield msgspec.structs.replace(step, target=target)
+        moved[key] = ArchiveItem(
+            key=key, path=RelPath(name), at=now, reason=f"its way out of a backup was undone ({entry.action_id})",
+            action_id=action_id,
+        )  # fmt: skip
+
+
 def _is_new(change: RecordChange) -> bool:
     """Return whether the action made the skill, also where an archived one of that path was known."""
     return change.before is None or change.before.first_seen_at != change.after.first_seen_at
@@ -241,8 +291,9 @@ def _put_back(current: SkillRecord, change: RecordChange, entry: JournalEntry, n
         before, after = getattr(change.before, name), getattr(change.after, name)
         if before != after and getattr(current, name) == after:
             fields[name] = before
-    if "state" in fields and entry.by == "rules":
-        # Else the rules would do it again at once: undoing them says that it is wanted.
+    leaves_archive = change.after.state is State.ARCHIVED and fields.get("state", State.ARCHIVED) is not State.ARCHIVED
+    if ("state" in fields and entry.by == "rules") or leaves_archive or entry.kind == "bring_back":
+        # Else the rules would do it (again) at once: undoing it says that the skill is wanted.
         fields["restored_at"] = now
     return replace(current, **fields)  # type: ignore[arg-type]  # names are the class's own
 
@@ -353,7 +404,7 @@ def restore(applier: Applier, ref: str, *, now: datetime, anyway: bool = False, 
             f"{package.key} went into {item.absorbed_into}; restored alone, its text would stand twice",
             hint=f"`curatord undo {item.action_id}` takes the merge back; --anyway restores it alone",
         )
-    twin = _same_name(applier, package)
+    twin = same_name(applier, package.key)
     action = Restore(key=package.key, reason="restored by its user", by="user", archived=package.path)
     if twin is not None:
         return Skipped(
@@ -365,12 +416,12 @@ def restore(applier: Applier, ref: str, *, now: datetime, anyway: bool = False, 
     return applier.apply(action, now=now, run_id=run_id)
 
 
-def _same_name(applier: Applier, package: ArchivedPackage) -> SkillKey | None:
+def same_name(applier: Applier, wanted: SkillKey) -> SkillKey | None:
     """Return another live skill of that name where the host tells skills apart by name alone."""
-    if applier.sites[package.key.library].layout != "hermes":
+    if applier.sites[wanted.library].layout != "hermes":
         return None
-    for key, record in applier.store.skills(package.key.library).items():
+    for key, record in applier.store.skills(wanted.library).items():
         live = record.state is not State.ARCHIVED and record.missing_since is None
-        if live and key != package.key and key.name == package.key.name and applier.look([key])[key].there:
+        if live and key != wanted and key.name == wanted.name and applier.look([key])[key].there:
             return key
     return None

@@ -85,6 +85,15 @@ class CurationStore(Protocol):
         """Return what we know of archived packages, newest first."""
         ...
 
+    def forget_actions(self, keep: int) -> int:
+        """
+        Forget all but the newest *keep* actions, and note until when; return how many went.
+
+        Runs and proposals are forgotten whole or not at all, and those stay that put something into the archive which
+        is still known there: undoing them is the way to bring it back.
+        """
+        ...
+
     def blobs_in_use(self) -> frozenset[str]:
         """Return the ids of all blobs that a recorded action refers to."""
         ...

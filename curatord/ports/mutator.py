@@ -8,6 +8,7 @@ action; what is found there later is for `recover`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeAlias
@@ -16,7 +17,7 @@ from curatord.core.cheap import dataclass
 from curatord.core.journal import JournalEntry, MakeDir, Place, Resolution, Seal
 from curatord.core.plan import SkipCode, Standing
 from curatord.core.reach import Site
-from curatord.core.values import SkillKey
+from curatord.core.values import ActionId, SkillKey
 from curatord.errors import InputError, StateError
 
 __all__ = [
@@ -94,6 +95,10 @@ class Mutator(Protocol):
         """Return what stands at *path* in the archive, or None."""
         ...
 
+    def seal(self, place: Place) -> Seal | None:
+        """Return the seal of what stands at *place*, or None."""
+        ...
+
     def names(self, root: str, path: str = "") -> tuple[str, ...]:
         """Return the sorted names in a folder; empty where there is none."""
         ...
@@ -134,6 +139,15 @@ class Mutator(Protocol):
 
     def finish(self, entry: JournalEntry) -> None:
         """Forget the intent: the action is whole and recorded, or never was."""
+        ...
+
+    def stage(self, action_id: ActionId, site: Site) -> AbstractContextManager[tuple[Place, int, os.stat_result]]:
+        """
+        Give room for a whole copy of a package that *action_id* will move into *site*, under the lock.
+
+        Yields the place to make it at, the open folder of that place, and whose it shall be. What is left there when
+        the action is over, or never began, is removed.
+        """
         ...
 
     def unfinished(self) -> tuple[JournalEntry | UnreadableIntent, ...]:

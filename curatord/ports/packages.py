@@ -26,3 +26,12 @@ class PackageReader(Protocol):
     def read_at(self, key: SkillKey, path: str) -> Packed:
         """Return the package at the absolute *path* as that of *key*, a folder or a flat file; raises as `read`."""
         ...
+
+    def entry(self, skill: Skill) -> bytes:
+        """
+        Return the file that makes it a skill, as it is now.
+
+        Raises:
+            InputError: It is gone, cannot be read, or is longer than any text that is worth comparing.
+        """
+        ...

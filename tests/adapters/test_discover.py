@@ -167,3 +167,17 @@ def test_found_hosts_are_a_right_configuration(tmp_path: Path) -> None:
     paths = [os.path.realpath(library.path) for library in config.libraries]
     assert 3 <= len(paths)
     assert not any(a != b and f"{a}/".startswith(f"{b}/") for a in paths for b in paths)
+
+
+def test_an_absolute_path_needs_no_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Services are started in folders that may go (bugs B152); a relative path says what is missing."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    named = tmp_path / "config.yaml"
+    named.touch()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert str(named) == locate(str(named), {}, str(tmp_path), "linux")
+    with pytest.raises(ConfigError, match="the working folder is gone"):
+        locate("config.yaml", {}, str(tmp_path), "linux")

@@ -39,7 +39,7 @@ def pooled(world: World, *, killed: bool = False) -> ScanReport:
     def pool() -> Iterator[ProcessPool]:
         with reader_processes(places, count=2) as made:
             if killed:
-                for worker in made._workers:
+                for worker in made._workers.values():
                     os.kill(worker._process.pid, signal.SIGKILL)
             yield made
 

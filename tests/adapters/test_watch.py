@@ -334,3 +334,32 @@ def test_a_removed_tree_is_survived(tmp_path: Path, inbox: Inbox, watch: Callabl
     shutil.rmtree(root)
 
     assert ["waiting"] == [state.how for state in watcher.check()]
+
+
+def test_a_mount_without_events_is_polled_from_the_start(tmp_path: Path, inbox: Inbox) -> None:
+    """Before a change was missed on it; the others are watched, and the reason is told."""
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared.mkdir()
+    own.mkdir()
+    file_system = lambda path: "virtiofs" if path == str(shared) else "ext4"  # noqa: E731
+    watcher = Watcher([shared, own], inbox.queue.put, mode="auto", file_system=file_system)
+    watcher.start()
+    try:
+        (first, second) = watcher.check()
+    finally:
+        watcher.stop()
+
+    assert ("poll", "events") == (first.how, second.how)
+    assert "virtiofs" in first.reason
+
+
+def test_who_asks_for_events_gets_them_there_too(tmp_path: Path, inbox: Inbox) -> None:
+    """The agent may run on this side of the mount, and its user knows."""
+    watcher = Watcher([tmp_path], inbox.queue.put, mode="events", file_system=lambda _: "nfs")
+    watcher.start()
+    try:
+        states = watcher.check()
+    finally:
+        watcher.stop()
+
+    assert ["events"] == [state.how for state in states]

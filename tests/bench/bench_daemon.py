@@ -1,16 +1,17 @@
 """
-Measures the daemon over 20,000 sessions in some 5,000 folders: from an append to the committed row, a burst of 40,000
-appends, and what it costs while nothing happens.
+Measures the daemon over 20,000 sessions of 2,000 projects in some 6,000 folders: from an append to the committed row, a
+burst of 40,000 appends, what it costs while nothing happens, the time to READY, and the time to a stop under load.
 
-Run `python tests/bench/bench_daemon.py [append|burst|idle]` for figures, or `pytest -m bench
-tests/bench/bench_daemon.py` to hold the goals. The daemon is a process of its own, started as users start it; rows are
-seen by reading its database, which costs the watcher some of what is measured.
+Run `python tests/bench/bench_daemon.py [append|burst|ready|stop|idle|long]` for figures (`long`: ten minutes of
+nothing), or `pytest -m bench tests/bench/bench_daemon.py` to hold the goals. The daemon is a process of its own,
+started as users start it; rows are seen by reading its database, which costs the watcher some of what is measured.
 """
 
 from __future__ import annotations
 
 import json
 import signal
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -32,6 +33,7 @@ from tests.bench.pairs import GENERATOR, REPO, curatord, environ, generate, run
 APPENDS = 300
 BURST = 40_000
 IDLE_S = 120.0
+LONG_IDLE_S = 600.0
 
 CONFIG = """
 state_dir: state
@@ -56,26 +58,31 @@ class Idle(NamedTuple):
 class World:
     """A history, scanned once, and its files by path with the session that each belongs to."""
 
-    def __init__(self, folder: Path, *, sessions: int = 20_000, mb: int = 300) -> None:
+    def __init__(self, folder: Path, *, sessions: int = 20_000, mb: int = 300, projects: int = 2000) -> None:
         self.home = folder / "home"
         self.home.mkdir()
-        generate(folder / "corpus", "--sessions", str(sessions), "--mb", str(mb), "--skills", "350", "--seed", "1")
+        size = ("--sessions", str(sessions), "--mb", str(mb), "--projects", str(projects))
+        generate(folder / "corpus", *size, "--skills", "350", "--seed", "1")
         self.config = folder / "curatord.yaml"
         self.config.write_text(CONFIG)
         self.state = folder / "state"
         run(curatord(self.config, "scan"), self.home, seconds=900)
         self.files = sorted(path for path in (folder / "corpus").rglob("*.jsonl") if path.parent.name != "subagents")
 
-    @contextmanager
-    def daemon(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Run the daemon until the block ends; it is there when it waits for something to do."""
-        process = subprocess.Popen(
+    def begin(self, **variables: str) -> subprocess.Popen[bytes]:
+        """Start the daemon."""
+        return subprocess.Popen(
             [sys.executable, *curatord(self.config, "daemon")],
-            env=environ(self.home),
+            env={**environ(self.home), **variables},
             cwd=REPO,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+    @contextmanager
+    def daemon(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Run the daemon until the block ends; it is there when it waits for something to do."""
+        process = self.begin()
         try:
             self.wait(lambda: self.activity() == "idle" and self.published().get("scanned_at") is not None, 120)
             yield process
@@ -163,13 +170,43 @@ def _records(database: sqlite3.Connection) -> int:
     return int(found)
 
 
-def idle(world: World) -> Idle:
-    """Return what the daemon takes over two minutes of nothing, once it has proven that events reach it."""
+def ready(world: World, *, fresh: bool) -> float:
+    """Return the seconds from the start of the process to READY=1; *fresh*: nothing was ever scanned."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        address = str(Path(folder) / "notify")
+        manager.bind(address)
+        manager.settimeout(60)
+        began = time.monotonic()
+        process = world.begin(
+            NOTIFY_SOCKET=address, **({"CURATORD_STATE_DIR": str(Path(folder) / "state")} if fresh else {})
+        )
+        try:
+            while b"READY=1" not in manager.recv(4096):
+                pass
+            return time.monotonic() - began
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
+def stop_under_load(world: World, *, after_s: float) -> float:
+    """Return the seconds from SIGTERM to the end of a daemon that was in its first scan for *after_s*."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = world.begin(CURATORD_STATE_DIR=str(Path(folder) / "state"))
+        time.sleep(after_s)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        return time.monotonic() - began
+
+
+def idle(world: World, seconds: float = IDLE_S) -> Idle:
+    """Return what the daemon takes over *seconds* of nothing, once it has proven that events reach it."""
     with world.daemon() as process:
         time.sleep(135)
         before = _spent(process.pid)
         began = time.monotonic()
-        time.sleep(IDLE_S)
+        time.sleep(seconds)
         after = _spent(process.pid)
         passed = time.monotonic() - began
         status = Path(f"/proc/{process.pid}/status").read_text()
@@ -234,8 +271,20 @@ def test_an_idle_daemon_is_idle(world: World) -> None:
     assert told.wakeups < 1
 
 
+@pytest.mark.bench
+@needed
+def test_it_is_ready_and_gone_at_once(world: World) -> None:
+    """READY within 2 s, scanned before or not; gone within 5 s of SIGTERM in the middle of a first scan."""
+    took = [ready(world, fresh=False), ready(world, fresh=True)]
+    stopped = stop_under_load(world, after_s=2.0)
+    print(f"\nready: {took[0]:.2f} s, fresh {took[1]:.2f} s; stop in a first scan: {stopped:.2f} s")
+
+    assert max(took) <= 2.0
+    assert stopped <= 5.0
+
+
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["append", "burst", "idle"]
+    wanted = sys.argv[1:] or ["append", "burst", "ready", "stop", "idle"]
     with tempfile.TemporaryDirectory() as made:
         there = World(Path(made))
         if "append" in wanted:
@@ -244,5 +293,13 @@ if __name__ == "__main__":
             print(f"append p50 {statistics.median(seconds) * 1e3:.2f} ms, p95 {late * 1e3:.2f} ms")
         if "burst" in wanted:
             print("burst: written in {:.1f} s, all in {:.1f} s later, {} too many".format(*burst(there)))
+        if "ready" in wanted:
+            took = [sorted(ready(there, fresh=fresh) for _ in range(5))[2] for fresh in (False, True)]
+            print("ready: {:.2f} s; with nothing scanned yet {:.2f} s".format(*took))
+        if "stop" in wanted:
+            ended = [stop_under_load(there, after_s=seconds) for seconds in (1.0, 2.0, 3.0, 4.0)]
+            print("stop in a first scan:", ", ".join(f"{seconds:.2f} s" for seconds in ended))
         if "idle" in wanted:
             print(idle(there))
+        if "long" in wanted:
+            print(idle(there, LONG_IDLE_S))

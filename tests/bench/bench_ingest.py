@@ -1,11 +1,13 @@
 """
 Speed and size of the ingest, as ratios within one run: pairs side by side (A B A B …), medians.
 
-    python -m tests.bench.bench_ingest --corpus DIR [--pairs 5] [--ccusage PATH] [--fast-resume PATH]
+    python -m tests.bench.bench_ingest --corpus DIR [--pairs 5] [--goals 1,2] [--ccusage PATH] [--fast-resume PATH]
+        [--orjson FOLDER]
     python -m pytest -m bench tests/bench/bench_ingest.py
 
 Each side is a fresh process that says its own wall and CPU seconds and its peak memory, start-up included. Peers are
-optional, given by the path of their program; they are run with a home of their own that links to the corpus.
+optional, given by the path of their program; they are run with a home of their own whose files are hard links to the
+corpus, or a link to it where that lies on another file system. *FOLDER* is one that holds the package orjson.
 """
 
 from __future__ import annotations
@@ -77,12 +79,32 @@ ONE_FIELD = "3 to one msgspec field (<= 1.7)"
 APPEND = "7 append to commit, without the watcher, ms (p50 <= 2, p95 <= 10)"
 
 
+def _home(scratch: Path, projects: Path) -> Path:
+    """Return a home with the transcripts of *projects*, made once."""
+    home = scratch / "home"
+    if not home.exists():
+        (home / ".claude").mkdir(parents=True)
+        try:
+            shutil.copytree(projects, home / ".claude" / "projects", copy_function=os.link)
+        except (OSError, shutil.Error):
+            shutil.rmtree(home / ".claude" / "projects", ignore_errors=True)
+            (home / ".claude" / "projects").symlink_to(projects)
+    return home
+
+
 def measure(
-    projects: Path, *, pairs: int, ccusage: str | None, fast_resume: str | None, log: Callable[[str], None]
+    projects: Path,
+    *,
+    pairs: int,
+    ccusage: str | None = None,
+    fast_resume: str | None = None,
+    orjson: str | None = None,
+    goals: str = "123467",
+    log: Callable[[str], None],
 ) -> dict[str, dict[str, float]]:
-    """Return each goal's figures; *log* gets a line for each as it is done."""
+    """Return the figures of those *goals* whose digits are named; *log* gets a line for each as it is done."""
     told: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=projects.parent) as name:
         scratch = Path(name)
 
         def fresh(workers: int) -> Callable[[], Cost]:
@@ -96,52 +118,64 @@ def measure(
             told[goal] = figures
             log(f"{goal}: " + ", ".join(f"{key} {value:.3f}" for key, value in figures.items()))
 
-        idle = run(ours("imports")).peak / MIB
-        figures = paired(fresh(0), lambda: run(ours("one_field", str(projects))), pairs)
-        figures["over_idle_mib"] = figures["peak_mib"] - idle
-        note(ONE_FIELD, figures)
-        log(f"5 memory over the idle process (<= 48 MiB): {figures['over_idle_mib']:.1f}")
-        try:
-            note("3 to orjson (<= 1.0)", paired(fresh(0), lambda: run(ours("orjson", str(projects))), pairs))
-        except RuntimeError:
-            log("3 to orjson: not installed")
-        note("2 two readers to one", paired(fresh(1), fresh(0), pairs))
-        home = scratch / "home"
-        if ccusage or fast_resume:
-            (home / ".claude").mkdir(parents=True)
-            (home / ".claude" / "projects").symlink_to(projects)
-        env = {**os.environ, "HOME": str(home)}
-        env.pop("CLAUDE_CONFIG_DIR", None)
+        if "3" in goals:
+            idle = run(ours("imports")).peak / MIB
+            figures = paired(fresh(0), lambda: run(ours("one_field", str(projects))), pairs)
+            figures["over_idle_mib"] = figures["peak_mib"] - idle
+            note(ONE_FIELD, figures)
+            log(f"5 memory over the idle process (<= 48 MiB): {figures['over_idle_mib']:.1f}")
+            paths = os.pathsep.join(path for path in (orjson, os.environ.get("PYTHONPATH")) if path)
+            with_orjson = {**os.environ, **({"PYTHONPATH": paths} if paths else {})}
+            try:
+                whole = paired(fresh(0), lambda: run(ours("orjson", str(projects)), env=with_orjson), pairs)
+                note("3 to orjson (<= 1.0)", whole)
+            except RuntimeError:
+                log("3 to orjson: not installed")
+        if "2" in goals:
+            note("2 two readers to one", paired(fresh(1), fresh(0), pairs))
+        env = {key: value for key, value in os.environ.items() if key != "CLAUDE_CONFIG_DIR"}
         if ccusage:
+            env["HOME"] = str(_home(scratch, projects))
             peer = [ccusage, "claude", "daily", "--offline", "--json"]
-            note("1 to ccusage (cpu <= 0.6, wall <= 1.0)", paired(fresh(0), lambda: run(peer, env=env), pairs))
-            note("2 two readers to ccusage (wall <= 0.75)", paired(fresh(1), lambda: run(peer, env=env), pairs))
-        if fast_resume:
+            if "1" in goals:
+                note("1 to ccusage (cpu <= 0.6, wall <= 1.0)", paired(fresh(0), lambda: run(peer, env=env), pairs))
+            if "2" in goals:
+                note("2 two readers to ccusage (wall <= 0.75)", paired(fresh(1), lambda: run(peer, env=env), pairs))
+        if fast_resume and "4" in goals:
+            home = _home(scratch, projects)
+            env["HOME"] = str(home)
 
             def index() -> Cost:
                 shutil.rmtree(home / ".cache", ignore_errors=True)
                 return run([fast_resume, "--rebuild", "--stats"], env=env)
 
             note("4 to fast-resume (<= 0.5)", paired(fresh(0), index, pairs))
-        state = scratch / "kept"
-        run(ours("scan", str(projects), str(state), "0"))
-        imports = statistics.median(run(ours("imports")).wall for _ in range(pairs))
-        bare = statistics.median(run([sys.executable, "-c", "pass"]).wall for _ in range(pairs))
-        figures = paired(
-            lambda: run(ours("scan", str(projects), str(state), "0")), lambda: run(ours("stat", str(projects))), pairs
-        )
-        figures["less_imports_ratio"] = (figures["wall"] - (imports - bare)) / figures["other_wall"]
-        note("6 unchanged rescan to scandir and stat (<= 1.5, less imports)", figures)
-        copy = scratch / "copy"
-        shutil.copytree(projects, copy, ignore=lambda folder, names: names[200:] if len(names) > 200 else [])
-        run(ours("scan", str(copy), str(scratch / "append"), "0"))
-        run(ours("append", str(copy), str(scratch / "append"), "300"))
-        took = json.loads((scratch / "append" / "append.json").read_text(encoding="utf-8"))
-        note(
-            "7 append to commit, without the watcher, ms",
-            {"p50": took[len(took) // 2], "p95": took[len(took) * 95 // 100]},
-        )
+        if "6" in goals:
+            note("6 unchanged rescan to scandir and stat (<= 1.5, less imports)", _rescan(projects, scratch, pairs))
+        if "7" in goals:
+            note(APPEND, _append(projects, scratch))
     return told
+
+
+def _rescan(projects: Path, scratch: Path, pairs: int) -> dict[str, float]:
+    state = scratch / "kept"
+    run(ours("scan", str(projects), str(state), "0"))
+    imports = statistics.median(run(ours("imports")).wall for _ in range(pairs))
+    bare = statistics.median(run([sys.executable, "-c", "pass"]).wall for _ in range(pairs))
+    figures = paired(
+        lambda: run(ours("scan", str(projects), str(state), "0")), lambda: run(ours("stat", str(projects))), pairs
+    )
+    figures["less_imports_ratio"] = (figures["wall"] - (imports - bare)) / figures["other_wall"]
+    return figures
+
+
+def _append(projects: Path, scratch: Path) -> dict[str, float]:
+    copy = scratch / "copy"
+    shutil.copytree(projects, copy, ignore=lambda folder, names: names[200:] if len(names) > 200 else [])
+    run(ours("scan", str(copy), str(scratch / "append"), "0"))
+    run(ours("append", str(copy), str(scratch / "append"), "300"))
+    took = json.loads((scratch / "append" / "append.json").read_text(encoding="utf-8"))
+    return {"p50": took[len(took) // 2], "p95": took[len(took) * 95 // 100]}
 
 
 @pytest.mark.bench
@@ -150,7 +184,7 @@ def test_goals(tmp_path: Path) -> None:
     from tests.bench.corpus import make
 
     projects = make(tmp_path / "corpus", megabytes=128, sessions=250)
-    told = measure(projects, pairs=5, ccusage=None, fast_resume=None, log=print)
+    told = measure(projects, pairs=5, log=print)
 
     scan = told[ONE_FIELD]
     assert scan["over_idle_mib"] <= 48
@@ -165,6 +199,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--ccusage", help="path of the program")
     parser.add_argument("--fast-resume", help="path of the program")
+    parser.add_argument("--orjson", help="folder that holds the package")
+    parser.add_argument("--goals", default="1,2,3,4,6,7", help="numbers of those to measure")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="corpus-") as made:
         projects = options.corpus
@@ -173,7 +209,13 @@ def main() -> None:
 
             projects = make(Path(made), megabytes=options.megabytes, sessions=options.megabytes * 2)
         figures = measure(
-            projects.resolve(), pairs=options.pairs, ccusage=options.ccusage, fast_resume=options.fast_resume, log=print
+            projects.resolve(),
+            pairs=options.pairs,
+            ccusage=options.ccusage,
+            fast_resume=options.fast_resume,
+            orjson=options.orjson,
+            goals=options.goals,
+            log=lambda line: print(line, flush=True),
         )
     print(json.dumps(figures, indent=1))
 

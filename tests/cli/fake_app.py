@@ -201,11 +201,62 @@ PENDING: dict[str, Any] = {
     "diff_lines": 2,
 }
 
+BACKUP: dict[str, Any] = {
+    "id": "20260301-100000",
+    "at": AT,
+    "reason": "made by hand",
+    "libraries": [{"name": "claude", "skills": 6, "files": 9, "bytes": 2048}],
+    "damaged": None,
+}
+
+CREATED: dict[str, Any] = {
+    **BACKUP,
+    "left_out": [{"path": "/h/.claude/skills/a/pipe", "why": "it is a pipe", "ordinary": True}],
+    "left_out_count": 1,
+    "failed": [],
+    "faults": 0,
+    "dropped": ["20250301-100000"],
+    "freed": 10,
+    "total_bytes": 4096,
+    "warnings": [],
+}
+
 CHANGES: dict[str, Any] = {
     "done": [{"skill": "claude/pdf-forms", "what": "pinned", "action": "a1"}],
     "unchanged": [],
     "skipped": [],
     "failed": [],
+}
+
+
+REFINED: dict[str, Any] = {
+    "host": "hermes",
+    "session_id": "s1",
+    "state": "pending",
+    "reason": "it was left out",
+    "asked": True,
+    "operations": [
+        {"op": "patch", "library": "claude", "skill": "pdf-forms", "state": "pending", "id": "3f9a2c", "reason": "x"},
+        {"op": "create", "library": "claude", "skill": "x", "state": "refused", "code": "similar", "reason": "as y"},
+    ],
+    "lines": ["💾 skill review: patch of claude/pdf-forms waits for your yes (3f9a2c): it was left out"],
+    "run_id": RUN["run_id"],
+    "focus": None,
+    "digest": None,
+    "llm": None,
+}
+
+DISTILLED: dict[str, Any] = {
+    "host": "hermes",
+    "session_id": "s1",
+    "at": AT,
+    "state": "created",
+    "reason": "asked for",
+    "run_id": RUN["run_id"],
+    "asked": True,
+    "digest": None,
+    "operations": [],
+    "tokens": 12,
 }
 
 
@@ -231,9 +282,14 @@ class FakeApp:
             "doctor": DOCTOR,
             "scan": SCAN,
             "run": RUN,
+            "refine": REFINED,
+            "distil_log": [DISTILLED],
             "daemon": 143,
             "pending": [PENDING],
             "diff": {**PENDING, "diff": "--- a\n+++ b\n-old\n+new\n"},
+            "backup_create": CREATED,
+            "backup_list": [BACKUP],
+            "backup_verify": [{"id": BACKUP["id"], "damaged": []}],
             **(answers or {}),
         }
 

@@ -33,6 +33,7 @@ OPERANDS = {
     "diff": ["3f9a2c"],
     "approve": ["3f9a2c"],
     "reject": ["3f9a2c", "--reason", "no"],
+    "refine": ["s1"],
     "undo": ["last"],
     "pin": ["a", "b"],
     "unpin": ["a"],
@@ -41,6 +42,9 @@ OPERANDS = {
     "disown": ["a"],
     "archive": ["a"],
     "restore": ["a", "--anyway"],
+    "backup create": ["--reason", "no reason"],
+    "backup verify": ["last"],
+    "backup restore": ["last", "--skill", "a", "--skill", "b", "--dry-run"],
     "completion": ["bash"],
 }
 
@@ -130,6 +134,9 @@ def test_an_unknown_command_brings_the_nearest(word: str, hint: str, capsys: pyt
         ["events", "--since", "soon"],
         ["--log-format", "xml", "status"],
         ["run", "--dry"],
+        ["refine"],
+        ["refine", "s1", "--retry", "--focus", "x"],
+        ["events", "--distil", "--skill", "a"],
     ],
 )
 def test_wrong_usage_is_2_and_one_short_message(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +155,7 @@ def test_wrong_usage_is_2_and_one_short_message(arguments: list[str], capsys: py
 )
 def test_json_is_one_value_on_standard_output(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`--json` prints one JSON value there and nothing else."""
-    run_cli(name, *OPERANDS.get(name, []), "--json")
+    run_cli(*name.split(), *OPERANDS.get(name, []), "--json")
     said = capsys.readouterr()
 
     json.loads(said.out)
@@ -224,6 +231,11 @@ def test_an_answer_that_did_not_arrive_is_no_success() -> None:
             ("run", (), {"dry_run": False, "respect_gates": True, "llm": True, "library": None}),
         ),
         (["report"], ("report", ("last",), {})),
+        (["scan", "--backfill"], ("scan", (), {"backfill": True})),
+        (["refine", "s1", "--focus", "x"], ("refine", ("s1",), {"focus": "x"})),
+        (["refine", "--retry"], ("retry_distil", (None,), {})),
+        (["refine", "s1", "--retry"], ("retry_distil", (["s1"],), {})),
+        (["events", "--distil", "--host", "pi"], ("distil_log", (), {"host": "pi", "since": None})),
         (["undo", "20260301-100000"], ("undo", ("20260301-100000",), {})),
         (["approve", "--all"], ("approve", (None,), {})),
         (["approve", "a", "b"], ("approve", (["a", "b"],), {})),
@@ -236,6 +248,13 @@ def test_an_answer_that_did_not_arrive_is_no_success() -> None:
             ("adopt", ([],), {"everything": False, "agent_made": True, "dry_run": True}),
         ),
         (["restore", "a", "--anyway"], ("restore", (["a"],), {"anyway": True})),
+        (["backup", "create"], ("backup_create", (), {"reason": None})),
+        (["backup", "list"], ("backup_list", (), {})),
+        (["backup", "verify"], ("backup_verify", (None,), {})),
+        (
+            ["backup", "restore", "last", "--library", "x", "--to", "d"],
+            ("backup_restore", ("last",), {"library": "x", "skills": (), "to": "d", "dry_run": False}),
+        ),
     ],
 )  # fmt: skip
 def test_a_command_calls_one_method(arguments: list[str], call: tuple[str, Any, Any]) -> None:

@@ -350,3 +350,52 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
 
     assert [] == errors
     assert 80 == len(SqliteCurationStore(database=open_database(tmp_path, now=NOW)).actions())
+
+
+def run_of(number: int, run_id: str | None, **more: object) -> JournalEntry:
+    """Return an action of *run_id*, *number* minutes later than the first."""
+    at = NOW + timedelta(minutes=number)
+    return entry(f"a{number}", run_id=None if run_id is None else RunId(run_id), at=at, **more)
+
+
+@pytest.mark.parametrize(
+    ("keep", "stays"),
+    [
+        (10, ["a4", "a3", "a2", "a1", "a0"]),
+        (5, ["a4", "a3", "a2", "a1", "a0"]),
+        (3, ["a4", "a3", "a2"]),
+        (2, ["a4", "a3", "a2"]),  # a2 and a3 are one run
+        (1, ["a4"]),
+    ],
+)
+def test_the_newest_actions_stay_and_runs_whole(store: CurationStore, keep: int, stays: list[str]) -> None:
+    """Beyond *keep* they go, with what was known of their targets; a run is never remembered in part."""
+    for number, run_id in enumerate([None, "r1", "r2", "r2", None]):
+        store.commit_action(run_of(number, run_id))
+
+    assert 5 - len(stays) == store.forget_actions(keep)
+
+    assert stays == [row.entry.action_id for row in store.actions()]
+    assert stays == [row.entry.action_id for row in store.actions(key=KEY)]
+    gone = 5 - len(stays)
+    until = (NOW + timedelta(minutes=gone - 1)).isoformat() if gone else None
+    assert until == store.meta("undo.forgotten_until")
+    assert 0 == store.forget_actions(keep)
+
+
+def test_what_the_archive_needs_is_not_forgotten(store: CurationStore) -> None:
+    """Actions whose package is still known in the archive stay, with their run and their proposal; then they go."""
+    item = ArchiveItem(key=KEY, path=RelPath("a"), at=NOW, reason="r", action_id=ActionId("a1"))
+    put = ArchiveChange(before=None, after=item)
+    store.commit_action(run_of(0, "r1"))
+    store.commit_action(run_of(1, "r1", archive=(put,)))
+    store.commit_action(run_of(2, None, proposal="p"))
+    store.commit_action(run_of(3, None, proposal="p"))
+    store.commit_action(run_of(4, None))
+
+    assert 2 == store.forget_actions(1)
+    assert ["a4", "a1", "a0"] == [row.entry.action_id for row in store.actions()]
+
+    store.commit_action(run_of(5, None, archive=(ArchiveChange(before=item, after=None),)))
+    assert 3 == store.forget_actions(1)
+    assert ["a5"] == [row.entry.action_id for row in store.actions()]

@@ -281,3 +281,35 @@ def test_there_are_many_kinds() -> None:
     """The list of kinds is what this file plants, and more."""
     assert set(TOKENS) <= set(KINDS)
     assert len(KINDS) > 50
+
+
+@pytest.mark.parametrize("blank", ["\\n", "\\r\\n", "\\t", "\\\\n"])
+def test_a_key_behind_an_escaped_line_end_is_found(blank: str) -> None:
+    """Arguments of tools and replies are JSON in a text, where a line end is two signs."""
+    key = "sk-" + "ant-api03-" + "aB3dE5fG7hI9" * 6
+
+    assert f'{{"command":"cd x{blank}[redacted:anthropic-key]"}}' == redact(f'{{"command":"cd x{blank}{key}"}}')
+
+
+def test_escapes_that_hide_nothing_stay() -> None:
+    """Paths and texts with such pairs are as they came."""
+    text = r"C:\new\table\reports and a\nb\tc"
+
+    assert text == redact(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"command": "export DB_PASSWORD=hunter2x9"}', '{"command": "export DB_PASSWORD=[redacted:password]"}'),
+        ('{"cmd":"x --password hunter2x9"}', '{"cmd":"x --password [redacted:password]"}'),
+        (
+            r'{"body": "{\"client_secret\": \"hunter2x9\"}"}',
+            r'{"body": "{\"client_secret\": \"[redacted:password]\"}"}',
+        ),
+        ('{"a": "b", "c": "d = 5"}', '{"a": "b", "c": "d = 5"}'),
+    ],
+)
+def test_what_a_quoted_text_assigns_is_looked_at(text: str, expected: str) -> None:
+    """A name that says nothing does not cover what stands in its value."""
+    assert expected == redact(text)

@@ -18,6 +18,7 @@ from curatord.core.wire import (
     first_request,
     read_data_part,
     read_reply,
+    redacted_reply,
     repair_request,
 )
 
@@ -122,3 +123,28 @@ def test_what_is_no_json_is_our_bug(data: dict[str, object]) -> None:
     """A value that JSON cannot hold is not sent as something else."""
     with pytest.raises((ValueError, TypeError)):
         first_request(a_question(data=data))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{{"a": "x\\n{}\\ny"}}',
+        '{{"a": "x\\u000a{}"}}',
+        '```json\n{{"a": "\\t{}"}}\n```',
+        '{{"a": "x\\n{}',
+        'it\'s 5" long: {{"a": "x\\n{}"}}',
+        "{}",
+    ],
+)
+def test_a_recorded_reply_has_no_secret_behind_an_escaped_line_end(form: str) -> None:
+    """The two signs of a line end in JSON do not hide the key that follows, whole or cut."""
+    key = "sk-" + "ant-api03-" + "aB3dE5fG7hI9" * 6
+
+    assert key not in redacted_reply(form.format(key))
+
+
+def test_a_recorded_reply_without_secrets_is_as_it_came() -> None:
+    """Fences, escapes and blanks stay."""
+    text = '<think>…</think>\n```json\n{"a": "x\\n\\u00e9 \\"y\\"", "b": [1, 2]}\n```'
+
+    assert text == redacted_reply(text)

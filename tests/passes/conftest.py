@@ -32,3 +32,14 @@ def other_device(tmp_path: Path) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="curatord-test-", dir=shared))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def open_to_all(quick: Path) -> Path:
+    """Return a folder that users other than ours reach."""
+    for path in (quick, *quick.parents):
+        if path.stat().st_uid == os.geteuid() and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o055)
+        if not path.stat().st_mode & 0o001:
+            pytest.skip(f"{path} lets nobody through")
+    return quick

@@ -18,7 +18,7 @@ from curatord.core.model import ENDPOINT_KINDS, Bill, EndpointError, Fault, Faul
 from curatord.core.replies import SurveyReply
 from curatord.core.settings import LlmBudget, LlmPrice
 from curatord.core.wire import Question, read_data_part
-from curatord.errors import BudgetExhaustedError, ModelError
+from curatord.errors import BudgetExhaustedError, ModelError, StoppedError
 from curatord.passes.consult import Answer, Consultation, Exchange, breaker_of
 from tests.fakes.model import HandClock, Memory, ScriptedModel, an_identity
 
@@ -188,6 +188,32 @@ def test_an_endpoint_that_stumbles_once_is_asked_on() -> None:
 
     assert [isinstance(o, Answer) for o in outcomes] == [False, True, False, False, False, False]
     assert len(model.asked) == 4
+
+
+def test_a_stop_ends_what_a_silent_model_is_waited_for() -> None:
+    """It is asked in the caller's thread, which is the daemon's worker; what is open is ended once, by us."""
+    ended = threading.Event()
+    asked_in: set[int] = set()
+    ends: list[bool] = []
+
+    def silent(_: dict[str, Any]) -> Any:
+        assert ended.wait(30)
+        raise StoppedError("asked to stop while a model was waited for", signal=15)
+
+    def stop() -> bool:
+        asked_in.add(threading.get_ident())
+        return True
+
+    def end() -> None:
+        ends.append(True)
+        ended.set()
+
+    consultation = a_consultation(ScriptedModel([silent, silent]), workers=2, end=end)
+    with pytest.raises(StoppedError):
+        consultation.ask_all([a_question(1), a_question(2)], stop=stop)
+
+    assert {threading.get_ident()} == asked_in
+    assert [True] == ends
 
 
 @pytest.mark.parametrize("kind", [FaultKind.AUTH, FaultKind.PAYMENT, FaultKind.MODEL_UNKNOWN])

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd
+from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd, whole_frames
 from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _hash, open_quietly
 from curatord.adapters.sources.tree import TreeSource, _head_of
 from curatord.core.cheap import replace
@@ -145,6 +145,7 @@ class Frames:
         self._start = start
         self._zstd = _zstd()
         self._options = {int(self._zstd.DecompressionParameter.window_log_max): WINDOW_LOG}
+        self._whole_frame = whole_frames(HOLD)
         self._window = memoryview(b"")  # of the packed file, from `_window_at` on
         self._window_at = 0
         self._parser = parser(path, replace(start, state=saved.parser))
@@ -263,9 +264,12 @@ class Frames:
             size = self._frame_size(0) if self._window else 0
         if not size:
             return None
+        frame = self._window[begin : begin + size]
+        if self._whole_frame is not None and (content := self._whole_frame(frame)) is not None:
+            return content, at + size
         decoder = self._zstd.ZstdDecompressor(options=self._options)
         try:
-            content = decoder.decompress(self._window[begin : begin + size], HOLD)
+            content = decoder.decompress(frame, HOLD)
         except self._zstd.ZstdError:
             return None
         return (content, at + size) if decoder.eof else None

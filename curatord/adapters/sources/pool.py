@@ -12,11 +12,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 
 from curatord.adapters.sources.registry import open_source
 from curatord.core.settings import SourceSettings
@@ -34,41 +35,51 @@ class ProcessPool:
     """The `ReaderPool` over *count* processes that know *places*: settings and path of each of the pass's sources."""
 
     def __init__(self, places: Sequence[tuple[SourceSettings, str]], *, count: int) -> None:
-        self._workers = [_Worker(places) for _ in range(count)]
+        workers = [_Worker(places) for _ in range(count)]
+        self._workers = {worker.connection.fileno(): worker for worker in workers}
+        self._poll = select.poll()  # kept: asked for each file, and a new one costs as much as a short file
+        for descriptor in self._workers:
+            self._poll.register(descriptor, select.POLLIN)
 
     @property
     def free(self) -> bool:
         """Whether a job given now would be begun soon."""
-        return any(len(worker.jobs) < DEPTH for worker in self._workers)
+        return any(len(worker.jobs) < DEPTH for worker in self._workers.values())
 
     def submit(self, number: int, source: int, item: Item, start: Start) -> None:
         """Have *item* read by the worker with the least to do."""
-        worker = min(self._workers, key=lambda worker: len(worker.jobs))
+        worker = min(self._workers.values(), key=lambda worker: len(worker.jobs))
         worker.jobs.add(number)
         with contextlib.suppress(OSError):  # it died; `results` hands the job back
             worker.connection.send((number, source, item, start))
 
     def results(self, *, wait: bool) -> list[PoolResult]:
         """Return what is done; with *wait*, at least one, unless nothing is under way."""
-        busy = {worker.connection: worker for worker in self._workers if worker.jobs}
         found: list[PoolResult] = []
-        for ready in _ready(list(busy), timeout=None if wait else 0):
-            worker = busy[ready]
-            try:
-                while ready.poll():
-                    result: PoolResult = ready.recv()
-                    worker.jobs.discard(result.number)
-                    found.append(result)
-            except (EOFError, OSError):
-                found += [PoolResult(number, ()) for number in sorted(worker.jobs)]
-                worker.jobs.clear()
-                self._workers.remove(worker)
-                worker.close()
+        while any(worker.jobs for worker in self._workers.values()):
+            ready = self._poll.poll(None if wait and not found else 0)
+            if not ready:
+                break
+            for descriptor, _ in ready:
+                found += self._receive(descriptor)
         return found
+
+    def _receive(self, descriptor: int) -> list[PoolResult]:
+        """Return the next result of the worker there, or its jobs unread where it died."""
+        worker = self._workers[descriptor]
+        try:
+            result: PoolResult = worker.connection.recv()
+        except (EOFError, OSError):
+            self._poll.unregister(descriptor)
+            del self._workers[descriptor]
+            worker.close()
+            return [PoolResult(number, ()) for number in sorted(worker.jobs)]
+        worker.jobs.discard(result.number)
+        return [result]
 
     def close(self) -> None:
         """Let the workers end, and wait for them."""
-        for worker in self._workers:
+        for worker in self._workers.values():
             worker.close()
 
 
@@ -96,12 +107,6 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def _ready(connections: list[Connection], *, timeout: float | None) -> list[Connection]:
-    if not connections:
-        return []
-    return [ready for ready in wait(connections, timeout) if isinstance(ready, Connection)]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from curatord.adapters.store.database import Database, from_ms, to_ms
 from curatord.core.cheap import dataclass, field, fields, replace
 from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
 from curatord.core.skill_record import SkillRecord
-from curatord.core.small_facts import PAUSED_SINCE, REBUILT_FROM, REFILLED_AT
+from curatord.core.small_facts import FORGOTTEN_UNTIL, PAUSED_SINCE, REBUILT_FROM, REFILLED_AT
 from curatord.core.values import (
     ActionId,
     Fingerprint,
@@ -256,6 +256,26 @@ class SqliteCurationStore:
             for library_, rel, path, at, reason, action_id, absorbed_into, fingerprint in rows
         )
 
+    def forget_actions(self, keep: int) -> int:
+        """See `CurationStore.forget_actions`."""
+        with self._writing() as db:
+            found = db.execute(
+                "SELECT seq FROM actions ORDER BY seq DESC LIMIT 1 OFFSET ?", (max(keep, 1) - 1,)
+            ).fetchone()
+            if found is None:
+                return 0
+            # The oldest of those that are kept for their number alone.
+            old = db.execute(_SELECT_TOO_OLD, found).fetchall()
+            if not old:
+                return 0
+            db.executemany("DELETE FROM action_targets WHERE seq = ?", [(seq,) for seq, _ in old])
+            db.executemany("DELETE FROM actions WHERE seq = ?", [(seq,) for seq, _ in old])
+            until = _time(max(at for _, at in old)).isoformat()
+            known = db.execute("SELECT value FROM meta WHERE key = ?", (FORGOTTEN_UNTIL,)).fetchone()
+            if known is None or known[0] < until:
+                db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (FORGOTTEN_UNTIL, until))
+        return len(old)
+
     def blobs_in_use(self) -> frozenset[str]:
         """See `CurationStore.blobs_in_use`."""
         from curatord.core.journal import WriteFile
@@ -498,6 +518,15 @@ class SqliteCurationStore:
 
 
 _SELECT_SKILLS = f"SELECT library, rel, {', '.join(_FIELDS)} FROM skills"  # noqa: S608  # field names of our own class
+_SELECT_TOO_OLD = """
+    WITH stays AS (
+        SELECT seq, run_id, proposal FROM actions WHERE seq >= ? OR action_id IN (SELECT action_id FROM archive)
+    )
+    SELECT seq, at FROM actions
+    WHERE seq NOT IN (SELECT seq FROM stays)
+    AND (run_id IS NULL OR run_id NOT IN (SELECT run_id FROM stays WHERE run_id IS NOT NULL))
+    AND (proposal IS NULL OR proposal NOT IN (SELECT proposal FROM stays WHERE proposal IS NOT NULL))
+"""
 _SELECT_ACTIONS = "SELECT seq, status, undone_by, entry FROM actions"
 _SELECT_ARCHIVE = "SELECT library, rel, path, at, reason, action_id, absorbed_into, fingerprint FROM archive"
 _SELECT_RUNS = (

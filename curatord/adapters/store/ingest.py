@@ -521,7 +521,7 @@ class IngestStore:
             if more:
                 newest = _json([*held, *more][-MAX_COPIES:])
                 connection.execute("UPDATE files SET copies = ? WHERE id = ?", (newest, file_id))
-        many("INSERT OR IGNORE INTO anchors VALUES (?, ?)", batch.anchors.items())
+        many("INSERT OR IGNORE INTO anchors VALUES (?, ?)", sorted(batch.anchors.items()))  # in the table's order
         many(
             "INSERT INTO hours VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
             " first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)",

@@ -96,6 +96,11 @@ class Overview:
             )
         return found
 
+    def scanned(self) -> set[tuple[str, str]]:
+        """Return host and path of each source that was scanned as a whole before."""
+        rows = self._connection.execute("SELECT host, path FROM sources WHERE scanned_at IS NOT NULL")
+        return {(host, path) for host, path in rows}
+
     def _drift(self, source_id: int) -> list[str]:
         """Return what is unusual of late in what the source writes; mostly nothing is, and nothing is imported."""
         odd = "SELECT 1 FROM stretches WHERE source = ? AND (unknown != '{}' OR unreadable OR NOT turns) LIMIT 1"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from curatord.adapters.store.schema_answers import ANSWERS_1
 from curatord.adapters.store.schema_curation import CURATION_1
+from curatord.adapters.store.schema_distil import DISTIL_1
 from curatord.adapters.store.schema_ingest import INGEST_1
 from curatord.adapters.store.schema_library import LIBRARY_1
 from curatord.adapters.store.schema_stretches import STRETCHES_1
@@ -31,4 +32,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(name="library: kept readings of packages", statements=LIBRARY_1),
     Migration(name="umbrella: remembered answers of models", statements=ANSWERS_1),
     Migration(name="stretches: what was read by version and day", statements=STRETCHES_1),
+    Migration(name="distil: sessions that were looked at, candidates", statements=DISTIL_1),
 )

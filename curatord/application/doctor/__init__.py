@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from curatord.application.doctor.distil import distil
 from curatord.application.doctor.libraries import libraries
 from curatord.application.doctor.models import models
 from curatord.application.doctor.running import daemon, others, service
@@ -49,6 +50,7 @@ CHECKS: tuple[Examination, ...] = (
     Examination("events", events),
     Examination("inotify", inotify),
     Examination("model", models),
+    Examination("distilling", distil),
     Examination("daemon", daemon),
     Examination("others", others),
     Examination("service", service),

@@ -65,10 +65,10 @@ def prompts(ward: Ward) -> Sequence[Check]:
 
     own, issues = [], []
     for packaged in sorted(files("curatord.prompts").iterdir(), key=lambda file: file.name):
-        if not packaged.name.endswith(".md"):
+        if not packaged.name.endswith((".md", ".txt")):
             continue
         try:
-            prompt = PromptFiles(folder).read(packaged.name.removesuffix(".md"))
+            prompt = PromptFiles(folder).read(packaged.name)
         except ConfigError as error:
             mend = error.hint or "mend it, or remove it: then the packaged one counts"
             issues.append(Issue(level="failure", words=str(error), mend=mend))

@@ -9,6 +9,7 @@ from curatord.cli.views.words import count, days, joined, state_cell, when
 
 __all__ = [
     "show_cost",
+    "show_distil_log",
     "show_events",
     "show_explain",
     "show_report",
@@ -143,11 +144,36 @@ def show_sessions(out: Output, value: Any) -> None:
             str(_number(session["skill_events"])),
             str(session["unreadable"] or ""),
             "settled" if session["settled"] else "open",
+            _distilled(session["distil"]),
         )
         for session in value
     ]
-    headers = ("host", "session", "last record", "user", "model", "tools", "events", "unreadable", "")
+    headers = ("host", "session", "last record", "user", "model", "tools", "events", "unreadable", "", "distil")
     out.table(headers, rows, right=(3, 4, 5, 6, 7))
+
+
+def _distilled(distil: Any) -> str:
+    """Return what came of distilling a session, and that it was put aside where it was."""
+    return f"{distil['state']} (aside)" if distil.get("aside") else str(distil["state"])
+
+
+def show_distil_log(out: Output, value: Any) -> None:
+    """Print what came of sessions that were distilled."""
+    if not value:
+        out.line("no session was distilled yet")
+        return
+    rows = [
+        (
+            when(row["at"], missing="unknown"),
+            row["host"],
+            row["session_id"],
+            (row["state"], "bold" if row["state"] in ("created", "updated", "pending") else ""),
+            row["run_id"] or "",
+            row["reason"] or "",
+        )
+        for row in value
+    ]
+    out.table(("at", "host", "session", "outcome", "run", "why"), rows)
 
 
 def _number(events: Any) -> int:

@@ -39,6 +39,10 @@ def show_status(out: Output, value: Any) -> None:
     if value["pending"]:
         _row(out, "pending", f"{value['pending']} waiting for your decision: curatord pending")
     _row(out, "model", _model(value["llm"]))
+    distil = value.get("distil") or {}
+    if distil and not distil["off"]:
+        aside = f", {count(distil['aside'], 'session')} put aside (curatord refine --retry)" if distil["aside"] else ""
+        _row(out, "distilling", f"{count(distil['due'], 'session')} due{aside}")
     _sources(out, value["sources"])
     _libraries(out, value.get("libraries", ()))
     _ranking(out, "most used", value["most_used"])
@@ -55,6 +59,8 @@ def _daemon(daemon: Any) -> str:
     parts = [f"running since {when(daemon['since'])}", f"pid {daemon['pid']}", str(daemon["activity"] or "")]
     if daemon["watching"]:
         parts.append("watching by " + ("events" if daemon["watching"] == "events" else "polling"))
+    if daemon.get("control") == "silent":
+        parts.append("it does not answer on its socket")
     if daemon.get("last_error"):
         parts.append(f"in trouble: {daemon['last_error']}")
     return joined(parts)

@@ -7,7 +7,7 @@ from typing import Any
 from curatord.cli.output import Output
 from curatord.cli.views.words import count, state_cell, when
 
-__all__ = ["show_changes", "show_diff", "show_pending", "show_run", "show_scan"]
+__all__ = ["show_changes", "show_diff", "show_pending", "show_refined", "show_run", "show_scan"]
 
 ROWS_SHOWN = 20
 
@@ -36,6 +36,31 @@ def show_scan(out: Output, value: Any) -> None:
             out.line("  ", (f"{word}: ", "yellow"), f"{note['path']}: {note['text']}")
     sessions, events = count(value["sessions"], "session"), count(value["events"], "skill event")
     out.line(f"{sessions}, {events}, {value['elapsed_s']:.2f} s")
+    distil = value.get("distil")
+    if distil:
+        for line in distil["lines"]:
+            out.line(line)
+        tally = ", ".join(f"{number} {state}" for state, number in distil["outcomes"].items())
+        left = f", {distil['left']} left" if distil["left"] else ""
+        why = f" ({distil['reason']})" if distil["reason"] else ""
+        out.line(f"backlog: {tally or distil['state']}{left}{why}")
+
+
+def show_refined(out: Output, value: Any) -> None:
+    """Print what came of one session."""
+    style = "green" if value["state"] in ("created", "updated") else "yellow" if value["state"] != "skipped" else ""
+    out.line(f"{value['host']} session {value['session_id']}: ", (value["state"], style))
+    if value["reason"]:
+        out.line("  ", value["reason"])
+    for line in value["lines"]:
+        out.line("  ", line)
+    for row in value["operations"]:
+        if row["state"] == "refused":
+            out.line("  ", ("refused: ", "yellow"), f"{row['op']} of {row['skill']}: {row['reason']}")
+        elif row["state"] == "pending":
+            out.line("  ", f"waits for your yes: curatord diff {row['id']}")
+    if value["run_id"]:
+        out.line(f"  the whole report: curatord report {value['run_id']}")
 
 
 def show_run(out: Output, value: Any) -> None:
@@ -55,6 +80,8 @@ def show_run(out: Output, value: Any) -> None:
         out.line(f"  {row['library']}/{row['skill']}: {would}", state_cell(row["to"]), ", ", row["reason"])
     if len(value["transitions"]) > ROWS_SHOWN:
         out.line(f"  … and {len(value['transitions']) - ROWS_SHOWN} more")
+    for line in ((value.get("distil") or {}).get("lines") or [])[:ROWS_SHOWN]:
+        out.line("  ", line)
     for row in value["consolidated"][:ROWS_SHOWN]:
         out.line(
             f"  {row['name']}: merged into {row['into']}"

@@ -352,7 +352,8 @@ class _Work:
             body=made.body,
             index=self.index,
         )
-        if like is not None:
+        # A name that only looks like another's is for a person to choose, and one who named it has chosen.
+        if like is not None and (like.patch or not self._asked(evidence, made.name, by_name=True)):
             should = f"; it must be a patch of {like.skill.name}" if like.patch else ""
             raise _No("similar", like.why + should)
         identity = candidate_id(self.view.library, made.name)
@@ -391,13 +392,19 @@ class _Work:
                 "archived", f"a skill of that name is in the archive; `curatord restore {made.name}` brings it back"
             )
 
-    def _asked(self, evidence: Collection[str], name: str) -> bool:
-        """Return whether a cited record of the user asks for it; one that names a skill asks for that one only."""
+    def _asked(self, evidence: Collection[str], name: str, *, by_name: bool = False) -> bool:
+        """
+        Return whether a cited record of the user asks for it; one that names a skill asks for that one only.
+
+        *by_name*: only one that names it counts.
+        """
         for entry in self.digest.entries:
             if entry.role != "user" or entry.id not in evidence:
                 continue
             wish = self.wishes.found(entry.text)
-            if wish is not None and (wish.name is None or skeleton(wish.name) == skeleton(name)):
+            if wish is None or (wish.name is None and by_name):
+                continue
+            if wish.name is None or skeleton(wish.name) == skeleton(name):
                 return True
         return False
 

@@ -7,20 +7,13 @@ from typing import Literal, NamedTuple
 
 from curatord.core.cheap import dataclass
 from curatord.core.doctor.check import Check, Issue, check_of
+from curatord.core.silent_mounts import is_silent
 from curatord.core.words import plural
 
 __all__ = ["EventFacts", "InotifyFacts", "WatchedPlace", "check_events", "check_inotify"]
 
 POLLED = "such places are listed at every `daemon.rescan_every` instead: later, and nothing is missed"
 SHOWN = 3
-
-NO_EVENTS = frozenset(
-    {
-        "9p", "fuse.grpcfuse", "virtiofs", "fuse.osxfs", "vboxsf", "prl_fs", "drvfs", "nfs", "nfs4", "cifs", "smb3",
-        "fuse.sshfs", "vmhgfs", "fuse.vmhgfs-fuse",
-    }
-)  # fmt: skip
-"""File systems that tell nothing of changes made on their other side."""
 
 
 class WatchedPlace(NamedTuple):
@@ -81,7 +74,7 @@ def check_events(events: EventFacts) -> Check:
         words = f"{len(polled) - SHOWN} more places are not watched"
         issues.append(Issue(level="warning", words=words, mend=_mend_of(polled[SHOWN].reason)))
     for place in watched:
-        if place.file_system in NO_EVENTS:
+        if is_silent(place.file_system):
             words = f"{place.path} lies on {place.file_system}, which tells nothing of changes made on its other side"
             issues.append(Issue(level="note", words=f"{words}; {POLLED}"))
     who = "by the daemon" if events.by_daemon else "in a trial"

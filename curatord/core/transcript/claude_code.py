@@ -29,12 +29,16 @@ from typing import Any
 import msgspec
 
 from curatord.core.transcript.claude_records import (
+    Answer,
     Arguments,
     Block,
+    Call,
+    Line,
     Message,
     Outcome,
     Record,
     attachment_of,
+    decode_line,
     decode_record,
     from_ends,
     leniently,
@@ -94,6 +98,8 @@ SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 SKILL_TOOLS = frozenset({"Skill", "SlashCommand"})
 TOOLS_THAT_TOUCH = SKILL_TOOLS | SHELL_TOOLS | FILE_TOOLS.keys()
 
+FIRE = "scheduled_task_fire"
+
 KEEP_MESSAGES = 8  # ids that the state carries over; parts of one message stand close together
 KEEP_CALLS = 16
 KEEP_QUEUE = 64
@@ -150,8 +156,8 @@ class ClaudeCodeParser:
     __slots__ = (
         "_accounts", "_before", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour", "_hour_from",
         "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys", "_pending",
-        "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown", "_side", "_slash", "_time",
-        "_version",
+        "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown",
+        "_side", "_slash", "_time", "_version",
     )  # fmt: skip
 
     def __init__(self, path: str, *, state: bytes, fresh: bool, guard: Guard, before: Guard, now_ms: int) -> None:
@@ -202,82 +208,147 @@ class ClaudeCodeParser:
         """
         Take whole lines with the offset at which each begins.
 
-        Nine of ten records are a further word of the model or of a tool in the same session, folder and hour: those are
-        counted here, in locals, and all others by `_take`. Both say the same; a test feeds each file through either.
+        Nine of ten records are further words of the model or a further result of a tool, in the same session, folder
+        and hour as those before: they are counted here, in locals, and all others by `_take`. Both say the same; a test
+        feeds each file through either.
         """
-        decode = decode_record
-        take = self._take
-        quick = self._guard is None and self._before is None
-        new, seen, side = self._new, self._seen, self._side
-        session, cwd, version, low, high, tally, hour = self._bearings()
+        is_new, is_seen, messages, calls = self._new, self._seen, self._messages, self._calls
+        quick, side = not self._guard and not self._before, self._side
+        session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
+        first, last, counts = hour[0], hour[1], tally.tool_calls
+        records = turns = 0
+        uuid = time = ""
         for line, offset in lines:
             try:
-                record = decode(line)
+                record = decode_line(line)
             except (msgspec.MsgspecError, RecursionError):
-                self._odd(line, offset)
-                session, cwd, version, low, high, tally, hour = self._bearings()
-                continue
-            kind = record.type
-            uuid = record.uuid
-            time = record.timestamp
-            message = record.message
+                record = _NOTHING
             if (
-                message is not None
-                and time is not None
-                and uuid is not None
-                and low <= time < high
+                low <= record.timestamp < high
                 and record.cwd == cwd
                 and record.sessionId == session
                 and record.version == version
                 and record.isSidechain is side
-                and time[-1] == "Z"
                 and quick
-                and uuid not in new
-                and uuid not in seen
+                and record.uuid
+                and record.uuid not in is_new
+                and record.uuid not in is_seen
+                and record.timestamp[-1] == "Z"
             ):
-                if kind == "assistant":
-                    self._time = time
-                    hour[2] += self._assistant(record, message, tally)
-                elif kind == "user":
-                    content = message.content
-                    if (
-                        type(content) is not list
-                        or len(content) != 1
-                        or content[0].type != "tool_result"
-                        or self._pending
-                        or self._released
-                    ):
-                        self._time = time
-                        self._user(record, message, tally, side)
-                        if self._scheduled:
-                            self._hour_to = high = ""  # the hours now go elsewhere
-                else:
-                    take(record, line)
-                    session, cwd, version, low, high, tally, hour = self._bearings()
-                    continue
-                new[uuid] = None
-                self._last_id = uuid
-                self._time = time
-                tally.records += 1
-                if time > hour[1]:
-                    hour[1] = time
-                elif time < hour[0]:
-                    hour[0] = time
-            else:
-                take(record, line)
-                session, cwd, version, low, high, tally, hour = self._bearings()
+                kind = record.type
+                message = record.message
+                if message is None:
+                    if rest is not None and (kind == "progress" or (kind == "system" and record.subtype != FIRE)):
+                        time = record.timestamp
+                        uuid = record.uuid
+                        is_new[uuid] = None
+                        records += 1
+                        if time > rest[1]:
+                            rest[1] = time
+                        elif time < rest[0]:
+                            rest[0] = time
+                        continue
+                elif type(message.content) is list:
+                    blocks = message.content
+                    if kind == "assistant":
+                        time = record.timestamp
+                        ident = message.id
+                        if ident not in messages and message.model != "<synthetic>":
+                            turns += 1
+                            if ident is not None:
+                                messages[ident] = None
+                        for block in blocks:
+                            if type(block) is not Call or block.id in calls:
+                                continue
+                            calls[block.id] = None
+                            name = block.name
+                            if name in counts:
+                                counts[name] += 1
+                            else:
+                                tally.called(name)
+                            given = block.input
+                            if name in FILE_TOOLS:
+                                named = given.file_path or given.notebook_path or given.path
+                            elif name == "Bash":
+                                named = given.command
+                            elif name in TOOLS_THAT_TOUCH:
+                                named = None
+                            else:
+                                continue
+                            if type(named) is not str or "skill" in named or "SKILL.md" in named:
+                                self._time = time
+                                self._touch(name, given, block.id, cwd, tally)
+                                if self._pending:
+                                    waiting = True
+                    elif kind != "user" or waiting or not blocks or type(blocks[0]) is not Answer:
+                        kind = ""
+                    if kind:
+                        time = record.timestamp
+                        uuid = record.uuid
+                        is_new[uuid] = None
+                        records += 1
+                        if time > last:
+                            last = time
+                        elif time < first:
+                            first = time
+                        continue
+            if records:
+                self._add_up(tally, hour, records, turns, first, last, uuid, time)
+                records = turns = 0
+            self._read(line, offset)
+            session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
+            first, last, counts = hour[0], hour[1], tally.tool_calls
+        if records:
+            self._add_up(tally, hour, records, turns, first, last, uuid, time)
 
-    def _bearings(self) -> tuple[str, str, str, str, str, SessionTally, list[Any]]:
-        """Return what a quick record must agree with, and where it is counted."""
+    def _bearings(self) -> tuple[str, str, str, str, str, SessionTally, list[Any], list[Any] | None, bool]:
+        """
+        Return what a quick record must agree with, and where it is counted.
+
+        The last two: the hour's entry of what is no work (None: made by the first of its kind, or there is no other),
+        and whether a call waits for its result.
+        """
+        current = self._current
         return (
             self._session,
             self._cwd,
             self._version,
             self._hour_from,
             self._hour_to,
-            self._current.tally,
+            current.tally,
             self._hour,
+            None if self._side else current.rest.get(self._hour_from),
+            bool(self._pending or self._released),
         )
+
+    def _add_up(
+        self,
+        tally: SessionTally,
+        hour: list[Any],
+        records: int,
+        turns: int,
+        first: str,
+        last: str,
+        uuid: str,
+        time: str,
+    ) -> None:
+        """Add what was counted in locals; *uuid* and *time* are the last record's."""
+        tally.records += records
+        tally.assistant_turns += turns
+        hour[0] = first
+        hour[1] = last
+        hour[2] += turns
+        self._last_id = uuid
+        self._time = time
+
+    def _read(self, line: bytes, offset: int) -> None:
+        """Take one line the long way."""
+        try:
+            record = decode_record(line)
+        except (msgspec.MsgspecError, RecursionError):
+            self._odd(line, offset)
+        else:
+            self._take(record, line)
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show: its id, time, kind, and the first call."""
@@ -311,6 +382,10 @@ class ClaudeCodeParser:
             found.heads = b"".join((*self._heads, fold_uuids(first), *self._other_keys[:ANCHOR_FIRST]))
             self._heads = None
         found.keys = fold_uuids(list(self._new)) + b"".join(self._other_keys)
+        if len(self._messages) > WINDOW:
+            self._messages = dict.fromkeys(list(self._messages)[-KEEP_MESSAGES:])
+        if len(self._calls) > WINDOW:
+            self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
         if len(self._seen) >= WINDOW:
             self._seen = set()
         self._seen.update(self._new)
@@ -437,7 +512,7 @@ class ClaudeCodeParser:
             if kind == "attachment":
                 self._attachment(record, tally, side)
             elif kind == "system":
-                if record.subtype == "scheduled_task_fire":
+                if record.subtype == FIRE:
                     self._scheduled = 2
                     self._hour_to = ""
             elif kind not in KNOWN_TYPES:
@@ -490,39 +565,27 @@ class ClaudeCodeParser:
         if (ident is None or ident not in self._messages) and message.model != "<synthetic>":
             if ident is not None:
                 self._messages[ident] = None
-                if len(self._messages) > WINDOW:
-                    self._messages = dict.fromkeys(list(self._messages)[-KEEP_MESSAGES:])
             tally.assistant_turns += 1
             turns = 1
         blocks = message.content
         if type(blocks) is list:
             for block in blocks:
-                if block.type == "tool_use":
-                    self._call(record, block, tally)
+                if block.type == "tool_use" and block.id not in self._calls:
+                    self._call(block, record.cwd or self._cwd or None, tally)
         return turns
 
-    def _call(self, record: Record, block: Block, tally: SessionTally) -> None:
-        ident = block.id
-        if ident:
-            if ident in self._calls:
-                return
-            self._calls[ident] = None
-            if len(self._calls) > WINDOW:
-                self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
+    def _call(self, block: Block, cwd: str | None, tally: SessionTally) -> None:
+        """Count the call in *block*, one that was not seen, and see whether it touches a skill."""
+        if block.id:
+            self._calls[block.id] = None
         name = block.name or "(unnamed)"
-        counts = tally.tool_calls
-        if name in counts:
-            counts[name] += 1
-        else:
-            tally.called(name)
-        given = block.input
-        if name not in TOOLS_THAT_TOUCH or given is None:
-            return
-        if name in FILE_TOOLS:
-            path = given.file_path or given.notebook_path or given.path
-            if type(path) is not str or ("skill" not in path and "SKILL.md" not in path):
-                return  # the usual case
-        found = self._sightings(name, given, ident, record.cwd or self._cwd or None)
+        tally.called(name)
+        if name in TOOLS_THAT_TOUCH and block.input is not None:
+            self._touch(name, block.input, block.id, cwd, tally)
+
+    def _touch(self, name: str, given: Arguments, ident: str | None, cwd: str | None, tally: SessionTally) -> None:
+        """Note what a call touches of a skill; it happens, or not, when its result comes."""
+        found = self._sightings(name, given, ident, cwd)
         if not found:
             return
         if ident is None:
@@ -537,7 +600,7 @@ class ClaudeCodeParser:
     def _sightings(self, tool: str, given: Arguments, call: str | None, cwd: str | None) -> list[Sighting]:
         if tool in FILE_TOOLS:
             path = given.file_path or given.notebook_path or given.path
-            skill = skill_of_path(path)
+            skill = skill_of_path(path) if isinstance(path, str) else None
             return [self._sighting(skill, FILE_TOOLS[tool], tool, call, cwd, path)] if skill else []
         command = given.command if isinstance(given.command, str) else ""
         if tool in SHELL_TOOLS:
@@ -741,6 +804,9 @@ class ClaudeCodeParser:
 def _latest(now_ms: int) -> str:
     """Return the latest time that is believed, as text."""
     return iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
+
+
+_NOTHING = Line()  # of a line that is read the long way
 
 
 def _load(state: bytes) -> _Saved:

@@ -448,7 +448,7 @@ def _base_of(session: str) -> bytes:
 
 
 def _is_replacement(row: _Row) -> bool:
-    return b"replace" in bytes(row.surfaceOp)
+    return row.surfaceOp is not NOTHING and b"replace" in bytes(row.surfaceOp)
 
 
 def _session_in(path: str) -> str:

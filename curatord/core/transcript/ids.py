@@ -44,6 +44,7 @@ __all__ = [
 KEY_BYTES = 8
 ANCHOR_FIRST = 8
 ANCHOR_EVERY = 16
+_IS_ANCHOR = bytes(not last % ANCHOR_EVERY for last in range(256))  # by the last byte of a key
 _PROBES = 48  # so many look-ups are cheaper by searching the packed string than by building a set of it
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -119,11 +120,16 @@ def anchors_of(keys: bytes, heads: bytes = b"") -> list[int]:
             Without any, the stretch's first key counts as such: files that are followed as they grow then have an
             anchor in each stretch.
     """
-    first = array("q", heads or keys[:KEY_BYTES])
-    rest = array("q", keys)
-    first.byteswap()
-    rest.byteswap()
-    return list(dict.fromkeys([*first, *(number for number in rest if not number % ANCHOR_EVERY)]))
+    first = heads or keys[:KEY_BYTES]
+    found = [first[at : at + KEY_BYTES] for at in range(0, len(first), KEY_BYTES)]
+    marks = keys[KEY_BYTES - 1 :: KEY_BYTES].translate(_IS_ANCHOR)  # a byte a key: most are passed over unseen
+    at = marks.find(1)
+    while at >= 0:
+        found.append(keys[at * KEY_BYTES : (at + 1) * KEY_BYTES])
+        at = marks.find(1, at + 1)
+    anchors = array("q", b"".join(dict.fromkeys(found)))
+    anchors.byteswap()
+    return anchors.tolist()
 
 
 def probes_of(keys: bytes) -> list[int]:

@@ -13,6 +13,7 @@ import json
 import re
 import types
 import typing
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -25,6 +26,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 _MISSING: Any = object()
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
 _CLOSES = {b"{": b"}", b"[": b"]"}
+_text = msgspec.json.Decoder(str).decode
 MAX_ITEMS = 10_000  # of one list
 
 
@@ -56,10 +58,16 @@ def cut_off(head: bytes) -> dict[str, Any]:
     return {}
 
 
+@functools.cache
+def _decoder(shape: type[msgspec.Struct]) -> Callable[..., Any]:
+    """Return what decodes a *shape*; made for each call anew, it would take longer than a short record itself."""
+    return msgspec.json.Decoder(shape).decode
+
+
 def decoded(data: bytes | str | msgspec.Raw, shape: type[T]) -> T:
     """Return the JSON *data* as a *shape*, without what does not fit, and an empty one where it is no object."""
     try:
-        return msgspec.json.decode(data, type=shape)
+        return cast(T, _decoder(shape)(data))
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         pass
     text = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
@@ -96,7 +104,7 @@ def text_of_raw(raw: msgspec.Raw) -> str:
     if not data.startswith(b'"'):
         return ""
     try:
-        return msgspec.json.decode(data, type=str)
+        return _text(data)
     except msgspec.MsgspecError:
         pass
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,15 @@ from tests.dsh_log import DshLog, line, packed
 from tests.scanned import Scanner, traces
 
 SKILL = "/home/dev/app/.dsh/skills/probe/SKILL.md"
+
+
+@pytest.fixture(autouse=True, params=["alone", "zstandard"])
+def with_either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed logs are read with the one decompressor for all frames, and with one for each."""
+    if request.param == "alone":
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+    else:
+        pytest.importorskip("zstandard")
 
 
 @pytest.fixture

@@ -405,3 +405,19 @@ def test_other_daemons_matter_where_they_share_a_library(
 ) -> None:
     """Two of them for two homes are usual."""
     assert ("others", level) == level_of(check_others(others, can_see=can_see))
+
+
+def test_sessions_that_were_put_aside_and_long_silence_are_told() -> None:
+    """Both are warnings with what mends them; switched off is a note."""
+    from curatord.core.doctor.distil import DistilFacts, check_distil
+
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    fine = check_distil(DistilFacts(due=2, last_at=now - timedelta(days=1)), now)
+    aside = check_distil(DistilFacts(aside=["pi:s1: no usable reply"], last_at=now), now)
+    silent = check_distil(DistilFacts(due=1, since=now - timedelta(days=8)), now)
+    off = check_distil(DistilFacts(off="no model is configured"), now)
+
+    assert ["fine", "warning", "warning", "note"] == [check.level for check in (fine, aside, silent, off)]
+    assert "refine --retry" in aside.mend
+    assert ("pi:s1: no usable reply",) == aside.details
+    assert "since 2026-02-21" in silent.found

@@ -1,0 +1,131 @@
+"""
+A page for Prometheus, on a loopback address or a Unix socket: `GET /metrics`, and nothing else.
+
+Other users of the machine may reach a loopback port, and pages in a browser too: so there are figures and no names or
+paths in it, and a request that was meant for another host's name (a rebound one) is refused. A request has
+`WITHIN_S` seconds and `MAX_HEAD` bytes; the page is made from memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from curatord.adapters.local_socket import Listener, bind, unbind
+from curatord.core.listen import TcpPlace, UnixPlace, place_of
+from curatord.core.metrics import CONTENT_TYPE
+from curatord.errors import ConfigError
+from curatord.logs import Log
+
+__all__ = ["MetricsServer"]
+
+WITHIN_S = 5.0
+MAX_HEAD = 8 * 1024
+SLOTS = 4
+
+
+class MetricsServer:
+    """Serves *page* at *listen*, which must be a good place (`core.listen`)."""
+
+    def __init__(self, listen: str, page: Callable[[], str], log: Log) -> None:
+        self.listen = listen
+        self._place = place_of(listen)
+        self._page = page
+        self._log = log
+        self._listener: Listener | None = None
+        self._inode = 0
+
+    def start(self) -> None:
+        """
+        Begin to listen.
+
+        Raises:
+            ConfigError: That is not possible there.
+        """
+        try:
+            listening = self._bound(self._place)
+        except OSError as error:
+            raise ConfigError(
+                f"metrics.listen: {self.listen} cannot be listened at: {error.strerror or error}",
+                key="metrics.listen",
+                hint="name a free port or a path in a folder of this user",
+            ) from error
+        self._listener = Listener(listening, self._serve, name="metrics", slots=SLOTS, failed=self._failed)
+        self._listener.start()
+
+    def stop(self) -> None:
+        """Close it."""
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        if isinstance(self._place, UnixPlace):
+            unbind(Path(self._place.path), self._inode)
+        listener.stop(0.5)
+
+    def _bound(self, place: TcpPlace | UnixPlace) -> socket.socket:
+        if isinstance(place, TcpPlace):
+            family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+            return socket.create_server((place.host, place.port), family=family, backlog=8)
+        path = Path(place.path)
+        if path.exists() and not path.is_socket():
+            raise FileExistsError(f"{path} is there, and is no socket")
+        made = bind(path.parent, path.name)
+        self._inode = path.lstat().st_ino
+        return made
+
+    def _failed(self, error: Exception) -> None:
+        self._log.error("metrics.failed", error=f"{type(error).__name__}: {error}", exc_info=error)
+
+    def _serve(self, connection: socket.socket) -> None:
+        head = _head(connection)
+        if head is None:
+            return
+        status, body = self._answer(head)
+        kind = CONTENT_TYPE if status.startswith("200") else "text/plain; charset=utf-8"
+        only_head = head.startswith(b"HEAD ")
+        data = body.encode()
+        lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(data)}", "Connection: close"]
+        connection.settimeout(WITHIN_S)
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + (b"" if only_head else data))
+        with contextlib.suppress(OSError):  # else what was sent behind the head would make the kernel reset the answer
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(0.5)
+            connection.recv(4096)
+
+    def _answer(self, head: bytes) -> tuple[str, str]:
+        first, *rest = head.decode("latin-1").split("\r\n")
+        words = first.split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            return "400 Bad Request", "that is no HTTP request\n"
+        if words[0] not in ("GET", "HEAD"):
+            return "405 Method Not Allowed", "only GET\n"
+        hosts = [line.partition(":")[2].strip() for line in rest if line.lower().startswith("host:")]
+        if isinstance(self._place, TcpPlace) and not all(_is_ours(host) for host in hosts):
+            return "403 Forbidden", "ask by the address of this machine's loopback\n"
+        if words[1].partition("?")[0] not in ("/metrics", "/metrics/"):
+            return "404 Not Found", "the page is /metrics\n"
+        return "200 OK", self._page()
+
+
+def _is_ours(host: str) -> bool:
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    return name.lower() in ("localhost", "[::1]", "::1") or name.startswith("127.")
+
+
+def _head(connection: socket.socket) -> bytes | None:
+    """Return the request's head; None where none came in time, or it was too long."""
+    until = time.monotonic() + WITHIN_S
+    found = b""
+    while b"\r\n\r\n" not in found:
+        left = until - time.monotonic()
+        if left <= 0 or len(found) > MAX_HEAD:
+            return None
+        connection.settimeout(left)
+        part = connection.recv(4096)
+        if not part:
+            return None
+        found += part
+    return found.partition(b"\r\n\r\n")[0]

@@ -1,0 +1,118 @@
+"""
+The ways by which a notice leaves: a file of one line, or a command of the user's.
+
+The file is replaced as a whole, so that a prompt which reads it in that moment sees the old line or the new one. The
+command is a program and its arguments, never a shell's line; it gets the text on its standard input and of our
+environment only what a desktop or a chat hook needs to run: keys of models stay here. It is ended after its time, with
+all it has started, and its failure is words for the log and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from curatord.core.inert import shorten
+from curatord.core.redact import redact
+
+__all__ = ["run_command", "write_file"]
+
+LOOK_EVERY_S = 0.05
+SHOWN_CHARS = 300
+_PASSED_ON = frozenset(
+    {
+        "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+        "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+        "XDG_CACHE_HOME", "XDG_CURRENT_DESKTOP", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS",
+    }
+)  # fmt: skip
+
+
+def write_file(path: Path, line: str) -> None:
+    """
+    Make *line* the content of *path*, readable by its user alone.
+
+    Raises:
+        OSError: It cannot be written; what stood there stands.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+        os.replace(made, path)  # noqa: PTH105 - text in, as mkstemp gives it
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(made)  # noqa: PTH108 - as above
+        raise
+
+
+def run_command(
+    command: Sequence[str],
+    text: str,
+    *,
+    environ: Mapping[str, str],
+    facts: Mapping[str, str],
+    timeout_s: float,
+    stop: Callable[[], bool],
+) -> str | None:
+    """
+    Give *text* to *command* and return what went wrong in words, or None.
+
+    Args:
+        command: The program, by its path or found on PATH, and its arguments.
+        text: For its standard input.
+        environ: Our own variables, of which few are passed on.
+        facts: Variables for it.
+        timeout_s: After how many seconds it is ended.
+        stop: Asked while it is waited for; once true it is ended too.
+    """
+    passed = {name: value for name, value in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the user's own words, from the user's own file; no shell
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                env={**passed, **facts},
+                cwd="/",
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            return f"cannot be started: {getattr(error, 'strerror', None) or error}"
+        why = _waited(process, text, timeout_s, stop)
+        if why is None and process.returncode == 0:
+            return None
+        if why is None:
+            code = process.returncode
+            why = f"ended with {code}" if code >= 0 else f"ended by {signal.Signals(-code).name}"
+        said.seek(0)
+        words = shorten(redact(said.read(4096).decode("utf-8", "replace")), SHOWN_CHARS)
+    return f"{why}: {words}" if words else why
+
+
+def _waited(process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool]) -> str | None:
+    """Feed *process* and wait for its end; return why it had to be ended, or None."""
+    assert process.stdin is not None, "it was asked for"
+    with contextlib.suppress(OSError):  # it need not read; a line fits into any pipe
+        process.stdin.write(text.encode() + b"\n")
+        process.stdin.flush()
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    until = time.monotonic() + timeout_s
+    while process.poll() is None:
+        stopping = stop()
+        if stopping or time.monotonic() >= until:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return "ended, since curatord stops" if stopping else f"ended after {timeout_s:g} s"
+        time.sleep(LOOK_EVERY_S)
+    return None

@@ -1,0 +1,103 @@
+"""Reads, writes and removes the files of a service, each as a whole; `core.service.plan` decides which."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from curatord.core.service.plan import FileChange
+from curatord.errors import StateError
+
+__all__ = ["carry_out", "make_folder", "present"]
+
+MAX_BYTES = 1024 * 1024
+
+
+def present(path: str) -> str | None:
+    """
+    Return the text that stands at *path*, or None where nothing does.
+
+    A link, a folder and what is no text are somebody's: they are told as a text that no fingerprint fits.
+
+    Raises:
+        StateError: This user may not look.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            return ""
+        raise StateError(f"{path}: {error.strerror}", hint="another user (sudo) may read it") from error
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
+        return file.read(MAX_BYTES).decode("utf-8", "surrogateescape")
+
+
+def carry_out(changes: Sequence[FileChange]) -> None:
+    """
+    Do *changes*, none of which may be a refusal.
+
+    Raises:
+        StateError: One could not be done; those before it were.
+    """
+    for change in changes:
+        path = Path(change.path)
+        try:
+            if change.act == "remove":
+                path.unlink()
+            elif change.act in ("write", "replace"):
+                if change.keep_as:
+                    _set_aside(path, change.keep_as)
+                _write(path, change.text, anew=change.act == "write" or bool(change.keep_as))
+        except OSError as error:
+            raise StateError(
+                f"{path}: {error.strerror or error}",
+                hint="another user (sudo), or --output with a folder that this user can write",
+            ) from error
+
+
+def make_folder(path: str) -> bool:
+    """Make the folder *path*, private to its user, and return whether it was not there."""
+    there = Path(path).is_dir()
+    try:
+        Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StateError(
+            f"cannot make {path}: {error.strerror}", hint="look at the rights of the folder above"
+        ) from error
+    return not there
+
+
+def _set_aside(path: Path, name: str) -> None:
+    target = Path(name)
+    number = 1
+    while target.exists() or target.is_symlink():
+        number += 1
+        target = Path(f"{name}-{number}")
+    path.rename(target)
+
+
+def _write(path: Path, text: str, *, anew: bool) -> None:
+    """Write *text* by way of a temporary sibling; *anew*: nothing may stand there by now."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()  # of an earlier try that was killed
+    try:
+        with os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if anew:
+            os.link(temporary, path)  # unlike a rename, never over something
+        else:
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

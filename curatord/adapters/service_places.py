@@ -1,0 +1,104 @@
+"""Where a service's folders and files really lie on this machine, for `core.service`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from curatord.adapters.sources.places import places
+from curatord.adapters.sources.registry import open_source
+from curatord.core.layout import archive_of, detect_layout
+from curatord.core.service.facts import (
+    ServiceFacts,
+    carried_variables,
+    credentials_of,
+    read_only_folders,
+    writable_folders,
+)
+from curatord.core.settings import Config, LibrarySettings
+
+__all__ = ["command_words", "facts_of"]
+
+
+def command_words(argv0: str, search_path: str | None) -> tuple[str, ...]:
+    """
+    Return how a service starts this very program: by the absolute path it was called by, else by the interpreter.
+
+    Links are kept: the one that an installer puts into a `bin` folder outlives an upgrade, what it leads to may not.
+    """
+    name = os.path.basename(argv0)  # noqa: PTH119 - text
+    if name == "curatord":
+        found = argv0 if os.sep in argv0 else shutil.which(argv0, path=search_path)
+        if found is not None and os.access(found, os.X_OK):
+            return (os.path.abspath(found),)  # noqa: PTH100 - links are kept
+    return (sys.executable, "-m", "curatord")
+
+
+def facts_of(
+    config: Config,
+    environ: Mapping[str, str],
+    *,
+    command: Sequence[str],
+    home: str,
+    state_dir: str | None,
+    user: str = "",
+    uid: int = 1000,
+    gid: int = 1000,
+) -> ServiceFacts:
+    """
+    Return the facts of a configuration in force.
+
+    Args:
+        config: What is served.
+        environ: The variables it was loaded with.
+        command: Of `command_words`.
+        home: Of the user whose agents are served.
+        state_dir: Where the state will lie, None for the manager's own folder.
+        user, uid, gid: Who it runs as.
+    """
+    real_home = os.path.realpath(home)
+    roots = [_library(settings) for settings in config.libraries if settings.manage != "none"]
+    writable = writable_folders(roots, home=real_home)
+    kept_open = [path for pair in roots for path in pair] + ([os.path.realpath(state_dir)] if state_dir else [])
+    return ServiceFacts(
+        command=command,
+        home=real_home,
+        state_dir=None if state_dir is None else os.path.realpath(state_dir),
+        config=config.origin,
+        user=user,
+        uid=uid,
+        gid=gid,
+        writable=writable,
+        read_only=read_only_folders(_transcripts(config, environ, home), kept_open=[*kept_open, *writable]),
+        variables=carried_variables(environ),
+        credentials=credentials_of(config),
+    )
+
+
+def _library(settings: LibrarySettings) -> tuple[str, str]:
+    """Return where the library and its archive really lie."""
+    try:
+        names = os.listdir(settings.path)  # noqa: PTH208 - text
+    except OSError:
+        names = []
+    layout = detect_layout(settings, names, categories=lambda: False, flat=lambda: False)
+    return os.path.realpath(settings.path), os.path.realpath(archive_of(settings, layout))
+
+
+def _transcripts(config: Config, environ: Mapping[str, str], home: str) -> list[str]:
+    """Return the folders of all sources that are there; for a single file, such as a database, the folder of it."""
+    found: list[str] = []
+    for settings in config.sources:
+        for place in places(settings, environ, home=Path(home)):
+            source = open_source(settings, place.path)
+            narrowed = getattr(source, "watch_paths", None)
+            for path in [source.path] if narrowed is None else narrowed():
+                real = os.path.realpath(path)
+                if Path(real).is_dir():
+                    found.append(real)
+                elif Path(real).exists():
+                    found.append(str(Path(real).parent))
+    return found

@@ -1,0 +1,363 @@
+"""
+`service print | install | uninstall`: the files of a service of systemd, launchd or a container engine.
+
+It writes and removes files and makes the folders they need; the service manager itself is left to its own commands,
+which are shown. Nothing is done without a yes, and nothing at all where one of the files is somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from curatord.cli import exits
+from curatord.cli.context import Context
+from curatord.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from curatord.config import Loaded
+    from curatord.core.service.facts import ServiceFacts
+    from curatord.core.service.plan import FileChange
+
+__all__ = ["install", "show", "uninstall"]
+
+SYSTEM_UNITS, USER_UNITS = "/etc/systemd/system", ".config/systemd/user"
+UNIT = "curatord.service"
+
+
+class _Person(NamedTuple):
+    """The user whose agents are served."""
+
+    name: str
+    home: str
+    uid: int
+    gid: int
+
+
+class _Service(NamedTuple):
+    """
+    One kind of service on this machine.
+
+    Attributes:
+        files: Text by absolute path.
+        folders: What must be there before it starts.
+        notes: What the user should know, a line each.
+        start, restart, stop, after: The manager's commands to begin, after a change, before and after removal.
+        enabled: A path that is there for as long as the manager starts it by itself.
+    """
+
+    files: Mapping[str, str]
+    folders: Sequence[str]
+    notes: Sequence[str]
+    start: Sequence[str]
+    restart: Sequence[str]
+    stop: Sequence[str]
+    after: Sequence[str] = ()
+    enabled: str | None = None
+
+
+def show(context: Context) -> int:
+    """Print the files as `install` would write them."""
+    service = _service(context)
+    for number, (path, text) in enumerate(service.files.items()):
+        if len(service.files) > 1:
+            context.out.text(f"{'' if number == 0 else chr(10)}# {path}\n")
+        context.out.text(text)
+    for note in service.notes:
+        context.out.note(("note: ", "yellow"), note)
+    return exits.OK
+
+
+def install(context: Context) -> int:
+    """Write the files of a service, after showing what will be done."""
+    from curatord.adapters.service_files import carry_out, make_folder, present
+    from curatord.core.service.plan import install as plan
+
+    said, out = context.arguments, context.out
+    service = _service(context)
+    changes = plan(service.files, {path: present(path) for path in service.files}, replace=said.replace)
+    missing = [folder for folder in service.folders if not Path(folder).is_dir()]
+    for folder in missing:
+        out.line("make     ", (folder, "bold"))
+    _tell(context, changes, present)
+    for note in service.notes:
+        out.note(("note: ", "yellow"), note)
+    if _refused(context, changes, "--replace sets the old one aside as NAME.before and writes the new one"):
+        return exits.NEEDS_A_HUMAN
+    touched = [change for change in changes if change.act != "keep"]
+    if not touched and not missing:
+        out.line("nothing to do; it is started by:")
+        return _steps(context, service.start)
+    if said.dry_run:
+        out.line("nothing was written (--dry-run)")
+        return exits.OK
+    if not _agreed(context, "do it?"):
+        return exits.OK
+    for folder in missing:
+        make_folder(folder)
+    carry_out(changes)
+    out.line("done; next:")
+    return _steps(context, service.restart if any(change.act == "replace" for change in touched) else service.start)
+
+
+def uninstall(context: Context) -> int:
+    """Remove the files that `install` wrote and nobody changed since; state and configuration stay."""
+    from curatord.adapters.service_files import carry_out, present
+    from curatord.core.service.plan import uninstall as plan
+
+    said, out = context.arguments, context.out
+    service = _service(context, anyway=True)
+    paths = list(service.files)
+    changes = plan(paths, {path: present(path) for path in paths})
+    _tell(context, changes, present)
+    if _refused(context, changes, "remove it yourself if you do not need it any more"):
+        return exits.NEEDS_A_HUMAN
+    if all(change.act == "keep" for change in changes):
+        out.line("nothing to do")
+        return exits.OK
+    if service.enabled is not None and os.path.lexists(service.enabled):
+        raise UsageError(f"it is still enabled ({service.enabled})", hint=f"first: {service.stop[0]}")
+    if said.dry_run:
+        out.line("nothing was removed (--dry-run)")
+        return exits.OK
+    if service.enabled is None:
+        out.line("if it runs, stop it first:")
+        _steps(context, service.stop)
+    if not _agreed(context, "remove?"):
+        return exits.OK
+    carry_out(changes)
+    out.line("removed; state and configuration stay where they are")
+    if service.after:
+        out.line("next:")
+    return _steps(context, service.after)
+
+
+def _tell(context: Context, changes: Sequence[FileChange], present: Callable[[str], str | None]) -> None:
+    out = context.out
+    colours = {"refuse": "red", "keep": "dim"}
+    for change in changes:
+        reason = (
+            f"  ({change.reason})" if change.reason else f"  (the old one: {change.keep_as})" * bool(change.keep_as)
+        )
+        out.line((f"{change.act:<9}", colours.get(change.act, "green")), (change.path, "bold"), reason)
+        if change.text and change.act in ("replace", "refuse"):
+            import difflib
+
+            lines = (present(change.path) or "").splitlines(), change.text.splitlines()
+            for line in difflib.unified_diff(*lines, "now", "then", n=1, lineterm=""):
+                out.line("  ", line)
+
+
+def _refused(context: Context, changes: Sequence[FileChange], way_on: str) -> bool:
+    refused = [change for change in changes if change.act == "refuse"]
+    for change in refused:
+        context.out.note(("curatord: ", "red"), f"{change.path} was {change.reason}, so nothing is done")
+    if refused:
+        context.out.note("  ", (way_on, "dim"))
+    return bool(refused)
+
+
+def _steps(context: Context, steps: Sequence[str]) -> int:
+    for step in steps:
+        context.out.line("  ", (step, "bold"))
+    return exits.OK
+
+
+def _agreed(context: Context, question: str) -> bool:
+    from curatord.cli.init import agreed
+
+    return bool(context.arguments.yes) or agreed(context, question)
+
+
+# What the service is.
+
+
+def _service(context: Context, *, anyway: bool = False) -> _Service:
+    """Return the service that the arguments mean; *anyway*: a wrong configuration does not matter, only where it is."""
+    said = context.arguments
+    if said.kind != "systemd" and said.system:
+        raise UsageError("--system is for systemd", hint="launchd and docker serve the user who installs them")
+    if said.system and said.user:
+        raise UsageError("--system and --user are two different services", hint="say one of them")
+    if said.whose and not said.system:
+        raise UsageError("--for belongs to --system", hint="that user installs it with `curatord service install`")
+    if context.environ.get("SUDO_USER") and os.geteuid() == 0 and not said.system:
+        raise UsageError("sudo would make this root's own service", hint="leave sudo out, or add --system")
+    person = _person(context)
+    environ = context.environ if person.home == context.environ.get("HOME") else _environ_of(person, context.environ)
+    loaded = _loaded(context, environ, anyway=anyway)
+    made = {"systemd": _systemd, "launchd": _launchd, "docker": _docker}[said.kind](context, person, environ, loaded)
+    notes = [*_notes(context, loaded), *made.notes]
+    return made._replace(notes=notes)
+
+
+def _person(context: Context) -> _Person:
+    import pwd
+
+    from curatord.adapters.config_file import user_home
+
+    said, environ = context.arguments, context.environ
+    name = said.whose or (environ.get("SUDO_USER", "") if said.system else "")
+    if name:
+        try:
+            known = pwd.getpwnam(name)
+        except KeyError:
+            raise UsageError(f"there is no user {name!r}", hint="--for names the user whose agents it serves") from None
+        return _Person(known.pw_name, known.pw_dir, known.pw_uid, known.pw_gid)
+    if said.system:
+        raise UsageError("a system service needs the user whose agents it serves", hint="add --for USER")
+    home = user_home(environ)
+    if home is None:
+        raise ConfigError("no home folder is known", hint="set HOME")
+    return _Person("", home, os.getuid(), os.getgid())
+
+
+def _environ_of(person: _Person, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which *person*'s configuration is found: the caller's own homes are not theirs."""
+    kept = {name: value for name, value in environ.items() if name in ("PATH", "CURATORD_CONFIG")}
+    return {**kept, "HOME": person.home}
+
+
+def _loaded(context: Context, environ: Mapping[str, str], *, anyway: bool) -> Loaded:
+    from curatord.config import parse
+    from curatord.loading import load_config
+
+    # Settings that a shell's variables make do not reach a service, so they must not shape its folders either.
+    carried = {name: v for name, v in environ.items() if not name.startswith("CURATORD_") or name == "CURATORD_CONFIG"}
+    try:
+        return load_config(context.arguments.config, carried)
+    except ConfigError:
+        if not anyway:
+            raise
+        return parse(None, {}, home=environ.get("HOME") or "/")
+
+
+def _facts(
+    context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded, *, state_dir: str | None
+) -> ServiceFacts:
+    from curatord.adapters.service_places import command_words, facts_of
+
+    return facts_of(
+        loaded.config,
+        environ,
+        command=command_words(sys.argv[0], environ.get("PATH")),
+        home=person.home,
+        state_dir=state_dir,
+        user=person.name,
+        uid=person.uid,
+        gid=person.gid,
+    )
+
+
+def _notes(context: Context, loaded: Loaded) -> list[str]:
+    from curatord.core.service.facts import key_variables
+
+    said = context.arguments
+    known = {"CURATORD_CONFIG", "CURATORD_LOG_FORMAT", *(["CURATORD_STATE_DIR"] if said.system else [])}
+    lost = sorted(name for name in context.environ if name.startswith("CURATORD_") and name not in known)
+    notes = [f"{name} of this shell does not reach a service: write it into the configuration" for name in lost]
+    if loaded.config.origin is None:
+        notes.append(
+            "there is no configuration file; the service takes the defaults and the hosts it finds (curatord init)"
+        )
+    if said.kind != "systemd":
+        for name in key_variables(loaded.config):
+            notes.append(f"the key in ${name} does not reach this service: use `api_key: {{file: PATH}}` instead")
+    return notes
+
+
+def _systemd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
+    from curatord.core.service.facts import key_variables
+    from curatord.core.service.mark import signed
+    from curatord.core.service.systemd import system_unit, user_unit
+
+    system = context.arguments.system
+    own_state = system and "state_dir" not in loaded.origins
+    facts = _facts(context, person, environ, loaded, state_dir=None if own_state else loaded.config.state_dir)
+    folder = context.arguments.output or (SYSTEM_UNITS if system else str(Path(person.home, USER_UNITS)))
+    control = "systemctl" if system else "systemctl --user"
+    below = "/etc/curatord" if system else str(Path(person.home, ".config/curatord"))
+    notes = [f"put the key {name} into {below}/credentials/{name}, mode 0600" for name in facts.credentials]
+    notes += [
+        f"put {name}=KEY into {below}/environment, mode 0600: a service does not see your shell's"
+        for name in key_variables(loaded.config)
+    ]
+    if own_state:
+        notes.append(
+            f"its state will lie in /var/lib/curatord; for commands by hand, {person.name} needs "
+            "CURATORD_STATE_DIR=/var/lib/curatord"
+        )
+    hidden = [path for path in (facts.command[0], *facts.writable) if path.startswith(("/tmp/", "/var/tmp/"))]  # noqa: S108
+    notes += [f"{path} lies in a folder for temporary files, which the service does not see" for path in hidden]
+    wanted = "multi-user" if system else "default"
+    return _Service(
+        files={str(Path(folder, UNIT).absolute()): signed((system_unit if system else user_unit)(facts))},
+        folders=() if own_state else (loaded.config.state_dir,),
+        notes=notes,
+        start=[
+            f"{control} daemon-reload && {control} enable --now curatord",
+            *([] if system else ["loginctl enable-linger     # so that it also runs while you are logged out"]),
+        ],
+        restart=[f"{control} daemon-reload && {control} restart curatord"],
+        stop=[f"{control} disable --now curatord"],
+        after=[f"{control} daemon-reload"],
+        enabled=str(Path(folder, f"{wanted}.target.wants", UNIT).absolute()),
+    )
+
+
+def _launchd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
+    from curatord.core.service.launchd import LABEL, agent, log_folder
+    from curatord.core.service.mark import signed
+
+    facts = _facts(context, person, environ, loaded, state_dir=loaded.config.state_dir)
+    folder = context.arguments.output or str(Path(person.home, "Library/LaunchAgents"))
+    path = str(Path(folder, f"{LABEL}.plist").absolute())
+    notes = [f"launchd has no credentials: use `api_key: {{file: PATH}}` for {name}" for name in facts.credentials]
+    if sys.platform != "darwin":
+        notes.append("this machine has no launchd")
+    start = f"launchctl bootstrap gui/$(id -u) '{path}'"
+    stop = f"launchctl bootout gui/$(id -u)/{LABEL}"
+    return _Service(
+        files={path: signed(agent(facts), comment=("<!-- ", " -->"))},
+        folders=(loaded.config.state_dir, log_folder(facts)),
+        notes=notes,
+        start=[start],
+        restart=[stop, start],
+        stop=[stop],
+    )
+
+
+def _docker(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
+    from curatord import __version__
+    from curatord.core.service.docker import compose, dockerfile
+    from curatord.core.service.mark import signed
+
+    facts = _facts(context, person, environ, loaded, state_dir=loaded.config.state_dir)
+    folder = Path(context.arguments.output or Path(person.home, ".config/curatord/docker")).absolute()
+    wheel = f"curatord-{__version__}-py3-none-any.whl"
+    notes = []
+    if not (folder / wheel).exists():
+        notes.append(
+            f"the image installs {folder / wheel}: python3 -m pip wheel --no-deps -w {folder} PATH-OF-THE-SOURCES"
+        )
+    if person.uid == 0:
+        notes.append("this would run as root: install it as the user whose agents it serves")
+    notes += [
+        f"put the key {name} into {person.home}/.config/curatord/credentials/{name}, mode 0600"
+        for name in facts.credentials
+    ]
+    up = f"docker compose -f '{folder / 'compose.yaml'}'"
+    return _Service(
+        files={
+            str(folder / "Dockerfile"): signed(dockerfile(wheel)),
+            str(folder / "compose.yaml"): signed(compose(facts)),
+        },
+        folders=(loaded.config.state_dir,),
+        notes=notes,
+        start=[f"{up} up -d --build"],
+        restart=[f"{up} up -d --build"],
+        stop=[f"{up} down"],
+    )

@@ -1,0 +1,39 @@
+"""A Claude Code record whose fields have other types than usual is counted all the same, and stops nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from curatord.core.transcript.claude_code import ClaudeCodeParser
+from curatord.core.transcript.claude_records import Record
+from curatord.core.transcript.ids import Guard
+
+USUAL = {"type": "assistant", "uuid": "5b3f0e1c-0000-4000-8000-000000000001", "sessionId": "s", "cwd": "/a"}
+ODD: tuple[object, ...] = (
+    "text",
+    "",
+    7,
+    None,
+    True,
+    [],
+    {},
+    [1],
+    {"timestamp": 1},
+    {"content": 3},
+    {"content": [3, {"input": "x"}]},
+)
+
+
+@pytest.mark.parametrize("kind", ["assistant", "user", "attachment", "system", "queue-operation", "progress"])
+@pytest.mark.parametrize("name", Record.__struct_fields__)
+def test_any_type_in_any_field(name: str, kind: str) -> None:
+    """Each of the fields may hold anything: the record counts as one, none of them as unreadable."""
+    records = [{**USUAL, "type": kind, "uuid": f"record-{number}", name: odd} for number, odd in enumerate(ODD)]
+    parser = ClaudeCodeParser("-p/s.jsonl", state=b"", fresh=True, guard=Guard(), before=Guard(), now_ms=0)
+
+    parser.feed([(json.dumps(record).encode(), 0) for record in records])
+
+    tallies = parser.findings().sessions.values()
+    assert (sum(t.records for t in tallies), sum(t.unreadable for t in tallies)) == (len(ODD), 0)
