@@ -298,6 +298,12 @@ class IngestStore:
         """
         if not present:
             return now_ms if complete_at is None else testifies
+        if complete_at is not None and testifies is not None:
+            (older_gone,) = self._connection.execute(
+                "SELECT EXISTS (SELECT 1 FROM files WHERE source = ? AND gone_at IS NOT NULL)", (source_id,)
+            ).fetchone()
+            if not older_gone:
+                return int(testifies)  # the usual case, told without asking all parts
         oldest_first, oldest_last = self._connection.execute(
             "SELECT min(first_at), min(last_at) FROM (SELECT min(p.first_at) AS first_at, max(p.last_at) AS last_at"
             " FROM parts p JOIN files f ON f.id = p.file WHERE f.source = ? AND f.gone_at IS NULL GROUP BY p.session)",
@@ -307,10 +313,7 @@ class IngestStore:
             return testifies if testifies is not None else now_ms
         if complete_at is None or testifies is None:
             return int(min(oldest_last, now_ms))
-        (older_gone,) = self._connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM files WHERE source = ? AND gone_at IS NOT NULL)", (source_id,)
-        ).fetchone()
-        if older_gone and oldest_first is not None and oldest_first >= complete_at:
+        if oldest_first is not None and oldest_first >= complete_at:
             return int(max(testifies, min(oldest_last, now_ms)))
         return int(testifies)
 
