@@ -113,11 +113,12 @@ class DecisionsFile:
 
         self._change(edit)
 
-    def reject(self, rejection: Rejection) -> None:
+    def reject(self, *rejections: Rejection) -> None:
         """See `Decisions.reject`."""
 
         def edit(document: dict[str, Any]) -> None:
-            document.setdefault("rejected", {})[rejection.id] = _rejection(rejection.at, rejection.reason)
+            for rejection in rejections:
+                document.setdefault("rejected", {})[rejection.id] = _rejection(rejection.at, rejection.reason)
 
         self._change(edit)
 
@@ -129,7 +130,13 @@ class DecisionsFile:
             raise self._damaged(f"it has another shape: {error}") from error
         new = _encoded(document)
         if new != data:
-            self.disk.put(self.path, new)
+            try:
+                self.disk.put(self.path, new)
+            except OSError as error:
+                raise StateError(
+                    f"{self.path} cannot be written: {error.strerror or error}",
+                    hint="look at the state folder's room and permissions; then say it again",
+                ) from error
 
     def _read(self) -> dict[str, Any]:
         return self._read_with_bytes()[0]

@@ -114,7 +114,8 @@ class JournalDir:
         """Remove the temporary files that a kill left in the state folder; the caller holds the work lock."""
         for pattern in (".decisions.json.tmp", "journal/.*.tmp", "blobs/*/.*.tmp"):
             for path in self.state_dir.glob(pattern):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):  # gone, or a disk that lets nothing be removed now: it is in nobody's way
+                    path.unlink()
 
         for path in self.state_dir.glob(f"{STAGING}/*"):
             if not self.has_intent(ActionId(path.name)):

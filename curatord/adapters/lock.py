@@ -13,7 +13,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from curatord.errors import BusyError, StateError
@@ -113,8 +113,9 @@ def _held(state_dir: Path, name: str, wait_s: float, words: str) -> Iterator[Non
                 holder=holder,
                 hint="try again when it is done",
             )
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # a full disk: the lock holds all the same, and only a message lacks the holder
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)

@@ -135,6 +135,12 @@ class RunFolders:
         with contextlib.suppress(OSError):
             shutil.rmtree(self.path(run_id))
 
+    def tidy(self, run_id: RunId) -> None:
+        """Remove what a kill left of a file that was being written; what cannot be removed is in nobody's way."""
+        with contextlib.suppress(OSError):
+            for path in self.path(run_id).glob(".*.tmp"):
+                path.unlink()
+
     def prune(self, keep: int, *, spare: Iterable[RunId] = (), apart: Iterable[RunId] = ()) -> Pruned:
         """
         Remove the oldest folders beyond *keep*, but none in *spare*.

@@ -26,7 +26,6 @@ from curatord.core.small_facts import PAUSED_SINCE
 from curatord.core.values import Importance, SkillKey, State
 from curatord.core.words import iso
 from curatord.errors import BusyError, CuratorError, StateError, UsageError
-from curatord.ports.decisions import Rejection
 
 if TYPE_CHECKING:
     from curatord.passes.look import Look
@@ -111,13 +110,8 @@ def reject(parts: Parts, said: Sequence[str], *, reason: str | None) -> Changes:
     changes = _no_changes()
 
     def reject_one(proposal: Proposal) -> None:
-        applier.reject(proposal, now=now, reason=reason or "")
-        with applier.mutator.hold(None):
-            # A no to many at once is a no to each, so that the next run does not ask for them one by one.
-            for single in _single_ids(parts, proposal):
-                rejection = Rejection(id=single, at=now, reason=reason or "")
-                parts.decisions.reject(rejection)
-                parts.store.reject_id(rejection)
+        # A no to many at once is a no to each, so that the next run does not ask for them one by one.
+        applier.reject(proposal, now=now, reason=reason or "", also=_single_ids(parts, proposal))
         changes["done"].append({"skill": proposal.summary, "what": "rejected", "action": None})
 
     shown: Callable[[Proposal], str] = lambda proposal: proposal.summary  # noqa: E731 - said twice else
@@ -378,8 +372,12 @@ def _switch(parts: Parts, *, to_paused: bool) -> Changes:
         return changes
     since = parts.clock.now().isoformat() if to_paused else None
     with parts.applier.mutator.hold(None):
-        parts.decisions.pause(since)
+        # Cut between the two, the pause holds in either direction (`passes.agreement`).
+        if to_paused:
+            parts.decisions.pause(since)
         parts.store.set_meta(PAUSED_SINCE, since)
+        if not to_paused:
+            parts.decisions.pause(None)
     what = "paused: nothing begins by itself until `curatord resume`" if to_paused else "resumed"
     changes["done"].append({"skill": "curatord", "what": what, "action": None})
     return changes

@@ -12,7 +12,8 @@ from curatord.adapters.true_path import true_path
 from curatord.application.announcing import announced_run
 from curatord.core.run_record import summary_of, to_json
 from curatord.core.values import LibraryName, RunId, Trigger
-from curatord.errors import BusyError, UsageError
+from curatord.errors import BusyError, StateError, UsageError
+from curatord.passes.agreement import agree
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
@@ -108,6 +109,12 @@ def recover(parts: Parts) -> None:
     for conflict, why in recovered.conflicts:
         action = getattr(conflict, "action_id", None) or getattr(conflict, "path", None)
         parts.log.error("action.conflict", action=action, reason=why)
+    try:
+        agree(parts.decisions, parts.store, parts.applier.mutator)
+    except BusyError:
+        pass  # whoever holds the lock, or the next start, does it
+    except StateError as error:  # whatever has something to change stops because of it, and says so itself
+        parts.log.warning("decisions.unreadable", reason=str(error))
     try:
         with parts.one_run():
             interrupted = parts.curation.finish_interrupted(now)

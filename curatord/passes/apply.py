@@ -265,17 +265,20 @@ class Applier:
         if status != "pending":
             raise UsageError(f"proposal {proposal.id} is {status} already")
 
-    def reject(self, proposal: Proposal, *, now: datetime, reason: str = "") -> None:
+    def reject(self, proposal: Proposal, *, now: datetime, reason: str = "", also: Sequence[str] = ()) -> None:
         """
-        Refuse a proposal; it is not asked again until its content changes.
+        Refuse a proposal, and the ids *also* with it; they are not asked again until their content changes.
 
         Raises:
             UsageError: It was decided already.
         """
         with self.mutator.hold(None):
             self._must_wait(proposal)
-            self.decisions.reject(Rejection(id=proposal.id, at=now, reason=reason))
+            rejected = [Rejection(id=id_, at=now, reason=reason) for id_ in dict.fromkeys((proposal.id, *also))]
+            self.decisions.reject(*rejected)
             self.store.decide(proposal.id, "rejected", now=now, reason=reason)
+            for rejection in rejected:
+                self.store.reject_id(rejection)
 
     def would_skip(self, action: Action) -> Skipped | None:
         """Return what speaks against *action* right now, or None; nothing is locked or written."""

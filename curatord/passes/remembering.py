@@ -105,32 +105,51 @@ class SkillMemory:
         return observation
 
     def _write(self, library: LibraryName, observation: Observation, now: datetime) -> None:
-        if observation.put:
-            self.store.put_skills(observation.put)
-        if observation.gone:
-            self.store.forget_skills(observation.gone)
+        # The plain file first. No intent stands for any of this: cut before the records are put, the next look finds
+        # the same again; cut after, both know whose pin a moved skill has.
+        moved = [
+            self._entry(
+                library,
+                [RecordChange(key=record.key, before=None, after=record)],
+                [],
+                "it stands at another path now",
+                now,
+            )
+            for record in observation.moved
+        ]
+        for entry in moved:
+            self._decisions.record(entry)
+        if observation.put or observation.gone:
+            self.store.put_skills(observation.put, gone=observation.gone)
         for shift in observation.shifts:
             history = HistoryChange(
                 key=shift.after.key, from_state=shift.before.state, to_state=shift.after.state, reason=shift.reason
             )
             change = RecordChange(key=shift.after.key, before=shift.before, after=shift.after)
-            self._record(library, [change], [history], shift.reason, now)
-        for record in observation.moved:
-            change = RecordChange(key=record.key, before=None, after=record)
-            self._record(library, [change], [], "it stands at another path now", now)
+            entry = self._entry(library, [change], [history], shift.reason, now)
+            self._decisions.record(entry)
+            self.store.commit_action(entry)
+        for entry in moved:
+            self.store.commit_action(entry)
 
-    def _record(
+    @property
+    def _decisions(self) -> Decisions:
+        if self.decisions is None:
+            raise ValueError("this memory was made for looking only")
+        return self.decisions
+
+    def _entry(
         self,
         library: LibraryName,
         changes: Iterable[RecordChange],
         history: Iterable[HistoryChange],
         reason: str,
         now: datetime,
-    ) -> None:
-        if self.decisions is None or self.new_id is None:
+    ) -> JournalEntry:
+        if self.new_id is None:
             raise ValueError("this memory was made for looking only")
         changes = tuple(changes)
-        entry = JournalEntry(
+        return JournalEntry(
             action_id=self.new_id(),
             run_id=None,
             at=now,
@@ -143,8 +162,6 @@ class SkillMemory:
             changes=changes,
             history=tuple(history),
         )
-        self.store.commit_action(entry)
-        self.decisions.record(entry)
 
 
 def archive_id(key: SkillKey, record: SkillRecord) -> str:

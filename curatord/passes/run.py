@@ -108,6 +108,10 @@ class Folders(Protocol):
         """Return all ids, oldest first."""
         ...
 
+    def tidy(self, run_id: RunId) -> None:
+        """Remove what a kill left of a file that was being written."""
+        ...
+
     def discard(self, run_id: RunId) -> None:
         """Remove the folder of a run that could not even begin."""
         ...
@@ -318,7 +322,10 @@ class Curation:
         # One that was killed is among the newest by name or by order of storing; older ones were looked at before.
         for run_id in {*self.folders.ids()[-RECENT:], *found}:
             # A folder whose first write was cut has no run.json, and so claims nothing.
-            if self.folders.outcome(run_id) == Outcome.RUNNING.value:
+            outcome = self.folders.outcome(run_id)
+            if outcome in (None, Outcome.RUNNING.value):
+                self.folders.tidy(run_id)
+            if outcome == Outcome.RUNNING.value:
                 found.add(run_id)
                 self._rewrite_interrupted(run_id, self.folders.read(run_id), now)
         return tuple(sorted(found))

@@ -323,6 +323,12 @@ def archived_packages(applier: Applier, library: LibraryName) -> tuple[ArchivedP
     """Return what stands in the archive of *library*, also what the host or a person put there, newest first."""
     site = applier.sites[library]
     known = {item.path: item for item in applier.store.archive(library)}
+    # What the host archived of a skill that we know goes back to where that stood, under its pin and all that was said.
+    stood = {
+        record.archive_path: key
+        for key, record in applier.store.skills(library).items()
+        if record.state is State.ARCHIVED and record.archive_path is not None
+    }
     found: list[ArchivedPackage] = []
     for path in _packages_below(applier, site.archive):
         item = known.get(RelPath(path))
@@ -330,7 +336,9 @@ def archived_packages(applier: Applier, library: LibraryName) -> tuple[ArchivedP
             found.append(ArchivedPackage(key=item.key, path=item.path, item=item))
             continue
         name = STAMPED.sub("", path.rpartition("/")[2])
-        if name and not name.startswith("."):
+        if (key := stood.get(f"{site.archive}/{path}")) is not None:
+            found.append(ArchivedPackage(key=key, path=RelPath(path)))
+        elif name and not name.startswith("."):
             found.append(ArchivedPackage(key=SkillKey(library=library, rel=RelPath(name)), path=RelPath(path)))
     return tuple(sorted(found, key=_newest_first))
 

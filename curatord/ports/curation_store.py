@@ -30,12 +30,13 @@ class CurationStore(Protocol):
         """Return all records, or those of one library, sorted by key."""
         ...
 
-    def put_skills(self, records: Iterable[SkillRecord]) -> None:
+    def put_skills(self, records: Iterable[SkillRecord], *, gone: Iterable[SkillKey] = ()) -> None:
         """
         Insert records, or bring up to date what a scan may say of a known skill (birth, management, content, absence).
 
         States and decisions of a known skill are left alone: actions change those. A record with another
         `first_seen_at` than the known one is another skill at the same path, and takes its place whole.
+        Records of *gone*, which stand under another key now, are dropped in the same transaction.
         """
         ...
 

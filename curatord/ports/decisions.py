@@ -62,6 +62,6 @@ class Decisions(Protocol):
         """Write down since when (an ISO time) automatic runs are paused; None: they are not."""
         ...
 
-    def reject(self, rejection: Rejection) -> None:
-        """Write down that a proposal was rejected."""
+    def reject(self, *rejections: Rejection) -> None:
+        """Write down that proposals were rejected, all of them or none."""
         ...

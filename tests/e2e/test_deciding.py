@@ -18,6 +18,7 @@ from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.errors import BusyError, UsageError
 from curatord.passes.apply import Applier
 from curatord.passes.proposals import KIND_ARCHIVE, Asked, ask
+from curatord.ports.decisions import Rejection
 from tests.e2e.world import World
 
 
@@ -134,3 +135,35 @@ def test_approved_restored_and_due_again_is_asked_again(world: World) -> None:
     assert first["id"] in [row["id"] for row in waiting(world)]
     assert 1 == len(world.app.approve([first["id"]])["done"])
     assert "archived" == world.skill("unused-0")["state"]
+
+
+def test_what_the_host_archived_comes_back_under_its_pin(tmp_path: Path) -> None:
+    """B033: restored by us it stands where it stood, and what was said of it still holds."""
+    world = World(tmp_path / "demo")
+    world.app.scan()
+    skills = world.hermes / "skills"
+    (skills / ".archive").mkdir(exist_ok=True)
+    (skills / "devops" / "nginx-reload").rename(skills / ".archive" / "nginx-reload")
+    world.app.scan()
+    world.app.pin(["nginx-reload"])
+
+    changes = world.app.restore(["nginx-reload"], anyway=False)
+
+    assert ["hermes/devops/nginx-reload"] == [row["skill"] for row in changes["done"]]
+    assert (skills / "devops" / "nginx-reload" / "SKILL.md").exists()
+    assert world.skill("nginx-reload")["pinned"]
+    assert "active" == world.skill("nginx-reload")["state"]
+
+
+def test_a_no_and_a_pause_of_which_half_was_written_hold(tmp_path: Path) -> None:
+    """A kill after the plain file and before the database: the next start brings both to their end."""
+    world = World(tmp_path / "demo")
+    world.app.scan()
+    world.parts.decisions.reject(Rejection(id="0123456789", at=world.clock.at, reason="no"))
+    world.parts.decisions.pause(world.clock.at.isoformat())
+    world.reopen()
+
+    world.app.scan()
+
+    assert "no" == world.parts.store.rejections()["0123456789"].reason
+    assert world.app.status()["paused"]

@@ -21,6 +21,7 @@ from curatord.adapters.instance import running_daemon
 from curatord.adapters.store.database import NEWEST
 from curatord.application import Application
 from curatord.application.doctor import CHECKS, Examination, doctor
+from curatord.application.doctor.setup import versions
 from curatord.cli.main import main
 from curatord.errors import StateError
 from tests.e2e.world import World, tree
@@ -365,3 +366,14 @@ def test_no_model_is_asked_beyond_the_budget_or_against_the_users_word(world: Wo
 
     assert "note" == check["level"]
     assert ("tokens_per_run" if llm else "--no-llm") in check["found"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_missing_decompressor_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
+    """What reads packed transcripts is the module that the reader takes, not another one that may be installed."""
+    if not there:
+        for name in ("compression.zstd", "backports.zstd"):
+            monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+
+    assert there is ("backports.zstd" not in str(versions().as_json()))

@@ -19,7 +19,7 @@ from typing import Any
 
 from curatord.errors import TranscriptError
 
-__all__ = ["PACKED", "Unpacked", "unpacked", "whole_frames"]
+__all__ = ["PACKED", "Unpacked", "unpacked", "whole_frames", "zstd_is_there"]
 
 PACKED = (".gz", ".zst", ".zstd")
 MOST = 16 * 1024**3
@@ -142,6 +142,15 @@ def whole_frames(most: int) -> Callable[[memoryview], bytes | None] | None:
         return data
 
     return content
+
+
+def zstd_is_there() -> bool:
+    """Return whether what is compressed with zstd can be read here."""
+    try:
+        _zstd()
+    except TranscriptError:
+        return False
+    return True
 
 
 def _zstd() -> Any:

@@ -79,7 +79,7 @@ class SqliteCurationStore:
         records = [_record(row, times) for row in rows]
         return {record.key: record for record in records}
 
-    def put_skills(self, records: Iterable[SkillRecord]) -> None:
+    def put_skills(self, records: Iterable[SkillRecord], *, gone: Iterable[SkillKey] = ()) -> None:
         """See `CurationStore.put_skills`."""
         records = list(records)
         with self._writing() as db:
@@ -94,6 +94,7 @@ class SqliteCurationStore:
                 f"UPDATE skills SET {assignments} WHERE library = ? AND rel = ?",  # noqa: S608  # our own field names
                 [(*(_values(r)[name] for name in _SCANNED), r.key.library, r.key.rel) for r in same],
             )
+            db.executemany("DELETE FROM skills WHERE library = ? AND rel = ?", [(key.library, key.rel) for key in gone])
 
     def forget_skills(self, keys: Iterable[SkillKey]) -> None:
         """See `CurationStore.forget_skills`."""

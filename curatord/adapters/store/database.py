@@ -282,6 +282,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA foreign_keys = ON")
+        _must_be_ours(connection, path)
         if not read_only:
             connection.execute("PRAGMA journal_mode = WAL")
             # A journaled action is only done once it is on the platter (promise 7); ingest relaxes this for itself.
@@ -291,6 +292,17 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _must_be_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse another program's database before a byte of it changes."""
+    table = connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
+    # Ours gets tables and version in one transaction: where a table was seen, the version is there to be seen.
+    if table is not None and int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+        raise StateError(
+            f"{path} is no database of curatord: it has no version, but holds {table[0]!r}",
+            hint="move it away; curatord builds its own anew, with the decisions of decisions.json beside it",
+        )
 
 
 def _check_and_migrate(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sqlite3
 import sys
@@ -31,10 +30,11 @@ def version(_ward: Ward) -> Sequence[Check]:
 def versions() -> Check:
     """Return whether the programs are new enough; nothing else is looked at."""
     from curatord import __version__
+    from curatord.adapters.sources.compressed import zstd_is_there
 
     lacking = []
-    if importlib.util.find_spec("zstandard") is None and sys.version_info < (3, 14):
-        lacking.append("transcripts compressed with zstd cannot be read: the module `zstandard` is not installed")
+    if not zstd_is_there():
+        lacking.append("transcripts compressed with zstd cannot be read: the package `backports.zstd` is not installed")
     facts = VersionFacts(
         curatord=__version__,
         python=tuple(sys.version_info[:3]),
