@@ -289,7 +289,9 @@ class _Ingest:
         known = self._store.known_at(self._ids[0], [path for path in paths if _printable(path) == path])
         # In the order of their rows, which then lie side by side: a burst over all files would else write most pages
         # of the database once for each batch.
-        ordered = sorted(paths, key=lambda path: (path not in known, known[path].file_id if path in known else 0))
+        ordered = sorted(
+            set(paths), key=lambda path: (path not in known, known[path].file_id if path in known else 0, path)
+        )
         for place, path in enumerate(ordered):
             if place % BATCH_FILES == 0:
                 self._prepare([known[name].file_id for name in ordered[place : place + BATCH_FILES] if name in known])

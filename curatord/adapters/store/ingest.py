@@ -555,6 +555,8 @@ class IngestStore:
             batch.grown.append((*row[4:7], *row[8:], *rest))
         else:
             batch.moved.append((*row, *rest))
+        # A second reading of the file in this batch is measured by the first, and refused where it begins before it.
+        held.stands = (done.offset, done.marks.head, done.marks.tail)
         if held.pieces >= MERGE_KEYS_AT:
             whole = b"".join(self.keys([file_id], kin=False))
             connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
