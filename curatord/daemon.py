@@ -73,7 +73,7 @@ HINTED_RESCAN_EVERY_S = 5.0
 # All that waits is taken at once, so that a file which changed ten times meanwhile is read once; a single event is not
 # made to wait. Between two portions a stop is looked at.
 MAX_WAITING = 100_000
-PORTION = 2000
+PORTION = 20_000
 
 
 class DaemonApp(Protocol):

@@ -30,6 +30,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from curatord.core.agent_skills import MAX_DESCRIPTION
 from curatord.core.cheap import dataclass
@@ -164,10 +165,19 @@ def _same_names(group: Sequence[Described]) -> Iterator[tuple[SkillKey, Problem]
                 yield key, Problem(code="same-name-elsewhere", words=words)
 
 
+def _bag(description: str) -> frozenset[str]:
+    """Return the words of *description*, whatever their case."""
+    if description.isascii():  # folding cannot move where words end, so that all of them are folded at once
+        return frozenset(_WORD.findall(description.lower()))
+    return frozenset(word.casefold() for word in _WORD.findall(description))
+
+
 def _near(group: Sequence[Described]) -> Iterator[tuple[SkillKey, Problem]]:
     """Yield skills whose descriptions are nearly another's, then those that only begin alike."""
-    bags = [frozenset(word.casefold() for word in _WORD.findall(skill.description)) for skill in group]
-    frequency = Counter(word for bag in bags for word in bag)
+    bags = [_bag(skill.description) for skill in group]
+    frequency = Counter(chain.from_iterable(bags))
+    words_by_rarity = sorted(frequency, key=lambda word: (frequency[word], word))
+    rarity = {word: rank for rank, word in enumerate(words_by_rarity)}.__getitem__
     # Two bags that share NEAR of their words share one among the rarest of each (the prefix filter of set joins).
     lists: dict[str, list[int]] = {}
     told: set[int] = set()
@@ -175,9 +185,13 @@ def _near(group: Sequence[Described]) -> Iterator[tuple[SkillKey, Problem]]:
     for index, bag in enumerate(bags):
         if len(bag) < NEAR_WORDS:
             continue
-        ordered = sorted(bag, key=lambda word: (frequency[word], word))
+        ordered = sorted(bag, key=rarity)
         prefix = ordered[: len(bag) - int(NEAR * len(bag) + 0.999) + 1]
-        for other in sorted({o for word in prefix for o in lists.get(word, ())[-MAX_SHARED:]}):
+        near: set[int] = set()
+        for word in prefix:
+            if word in lists:
+                near.update(lists[word][-MAX_SHARED:])
+        for other in sorted(near):
             shared = len(bag & bags[other])
             share = shared / (len(bag) + len(bags[other]) - shared)
             if share >= NEAR:

@@ -198,13 +198,16 @@ class SkillUsage:
 NO_USAGE = SkillUsage()
 
 
+_NO_COUNTS: dict[EventKind, int] = dict.fromkeys(EventKind, 0)
+
+
 class _Tally:
     """Grows while testimonies are read; becomes a `SkillUsage`."""
 
     __slots__ = ("counts", "hosts", "newest", "sessions")
 
     def __init__(self) -> None:
-        self.counts: dict[EventKind, int] = dict.fromkeys(EventKind, 0)
+        self.counts = _NO_COUNTS.copy()
         self.newest: dict[EventKind, Activity] = {}
         self.sessions = 0
         self.hosts: set[str] = set()

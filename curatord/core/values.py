@@ -125,6 +125,9 @@ class SkillKey:
         if not self.library or not _NO_PARTS.isdisjoint(self.rel.split("/")) or "\0" in self.rel:
             raise ValueError(f"not a skill's path within a library: {self.library!r}, {self.rel!r}")
 
+    def __hash__(self) -> int:
+        return hash(self.rel)  # asked a hundred thousand times a run, and a text keeps its own; few share a path
+
     @property
     def place(self) -> tuple[str, str]:
         """Library and path: what keys are sorted by."""

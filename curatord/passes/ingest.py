@@ -43,6 +43,7 @@ __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
 
 BATCH_FILES = 512
 BATCH_BYTES = 64 * 1024 * 1024  # read since the last commit: what a kill costs to read again, a fifth of a second
+READY_BYTES = 256 * 1024  # a file read up to here has a few thousand keys at most, so that a batch's take some MiB
 POOL_FROM = 64 * 1024 * 1024  # with less to read, starting other processes takes longer than reading
 POOL_ITEM = 32 * 1024 * 1024  # larger items are read by the pass itself, slice by slice
 RETRY_FIRST = timedelta(seconds=30)
@@ -226,6 +227,10 @@ class _Ingest:
         self._inodes: set[tuple[str, int, int]] = set()
         self._gone: dict[str, bool] = {}
         self._adopted: set[int] = set()  # rows of gone files that turned up elsewhere in this scan
+        # Rows and keys of the files that come next, read together; what this pass writes since takes them out again.
+        self._ready: dict[int, Details] = {}
+        self._ready_keys: dict[int, list[bytes]] = {}
+        self._left: set[int] = set()  # files that this pass has marked gone
         self._to_do = 0
         self._done = 0
 
@@ -281,7 +286,15 @@ class _Ingest:
     def take_paths(self, paths: Sequence[str]) -> None:
         """Read single files of the only source."""
         from_stat = self._sources[0].item_at
-        for path in paths:
+        known = self._store.known_at(self._ids[0], [path for path in paths if _printable(path) == path])
+        # In the order of their rows, which then lie side by side: a burst over all files would else write most pages
+        # of the database once for each batch.
+        ordered = sorted(
+            set(paths), key=lambda path: (path not in known, known[path].file_id if path in known else 0, path)
+        )
+        for place, path in enumerate(ordered):
+            if place % BATCH_FILES == 0:
+                self._prepare([known[name].file_id for name in ordered[place : place + BATCH_FILES] if name in known])
             if self._stop():
                 self.report.stopped = True
                 break
@@ -295,8 +308,9 @@ class _Ingest:
             if item is None:
                 continue
             self._reports[0].files += 1
-            row = self._store.known_at(self._ids[0], path)
-            if row is None:
+            row = known.get(path)
+            if row is None or row.file_id in self._left:
+                row = None
                 self._notice_move(item)
             job = self._changed(0, item, row)
             if job is not None:
@@ -320,7 +334,7 @@ class _Ingest:
             except OSError:
                 continue  # it cannot be told; the whole scan will
             if there is None or (there.dev, there.ino) != (item.dev, item.ino):
-                self._store.gone([file_id], now_ms=self._now_ms)
+                self._mark_gone(self._sources[0].host, [file_id])
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
         known = self._store.known(self._ids[number])
@@ -383,11 +397,29 @@ class _Ingest:
         if workers is not None:
             self._read_with(jobs, workers)
             return
-        for job in jobs:
+        for place, job in enumerate(jobs):
+            if place % BATCH_FILES == 0:
+                self._prepare([j.file_id for j in jobs[place : place + BATCH_FILES] if j.file_id is not None])
             if self._stop():
                 self.report.stopped = True
                 return
             self._read_one(job)
+
+    def _prepare(self, file_ids: list[int]) -> None:
+        """Read the rows of files that come next, and the keys of those that are small, in two questions."""
+        self._ready = self._store.details_of(file_ids) if file_ids else {}
+        small = [file_id for file_id, told in self._ready.items() if 0 < told.watermark.offset <= READY_BYTES]
+        found = self._store.keys_of(small) if small else {}
+        self._ready_keys = {file_id: found.get(file_id, []) for file_id in small}
+
+    def _details(self, file_id: int) -> Details:
+        return self._ready.pop(file_id, None) or self._store.details(file_id)
+
+    def _own_keys(self, file_id: int | None) -> list[bytes]:
+        if file_id is None:
+            return []
+        ready = self._ready_keys.pop(file_id, None)
+        return self._store.keys([file_id], kin=False) if ready is None else ready
 
     def _read_with(self, jobs: list[_Job], workers: ReaderPool) -> None:
         """
@@ -476,7 +508,7 @@ class _Ingest:
 
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
-        details = self._store.details(job.file_id) if job.file_id is not None else None
+        details = self._details(job.file_id) if job.file_id is not None else None
         if details is None and not self._any_gone(source.host):
             job.start = self._start(item, None)
             return True  # a new file that cannot have been another before: no need to look twice
@@ -516,7 +548,7 @@ class _Ingest:
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
             if offset:
-                ours = self._store.keys(own, kin=False)
+                ours = self._own_keys(own[0] if own else None)
                 again = ours if details is not None and details.restarted else []
                 guard, before = Guard(*self._store.keys(kin, kin=True), *again), Guard(*ours)
             else:
@@ -537,6 +569,9 @@ class _Ingest:
     def _mark_gone(self, host: str, file_ids: Sequence[int]) -> None:
         self._store.gone(file_ids, now_ms=self._now_ms)
         self._gone[host] = True
+        self._left.update(file_ids)
+        for file_id in file_ids:
+            self._ready.pop(file_id, None)
 
     def _start(
         self,
@@ -581,6 +616,8 @@ class _Ingest:
         if not batch:
             return False
         readings = [self._reading(job, done) for job, done in batch]
+        for related in {other for job, _ in batch for other in job.guarded}:
+            self._ready.pop(related, None)  # they get to know of each other
         again: list[tuple[_Job, frozenset[int]]] = []
         last_again = False
         written = self._store.write(readings, now_ms=self._now_ms)
@@ -710,7 +747,7 @@ class _Ingest:
 
 def _printable(path: str) -> str:
     """Return *path* with what is no UTF-8 in it shown as bytes, so that it can be stored and printed."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _same_inode(details: Details, item: Item) -> bool:

@@ -901,7 +901,7 @@ def _rebuilt_words(aside: str) -> str:
 def _unknown_ages(look: Look) -> list[str]:
     """Return, once a library, why nothing in it ages, where something could."""
     found: dict[LibraryName, str] = {}
-    for key, verdict in sorted(look.verdicts.items()):
+    for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place):
         if verdict.checked and isinstance(verdict.idle, IdleUnknown):
             found.setdefault(key.library, f"library {key.library}: nothing ages: {verdict.idle.reason}")
     return list(found.values())

@@ -256,12 +256,20 @@ class IngestWriter(Protocol):
         """Return all files of the source that were there when last looked, by path."""
         ...
 
-    def known_at(self, source_id: int, path: str) -> Known | None:
-        """Return one of them."""
+    def known_at(self, source_id: int, paths: Sequence[str]) -> dict[str, Known]:
+        """Return those of them that are at *paths*."""
         ...
 
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
+        ...
+
+    def details_of(self, file_ids: Sequence[int]) -> dict[int, Details]:
+        """Return the rows of several files at once."""
+        ...
+
+    def keys_of(self, file_ids: Sequence[int]) -> dict[int, list[bytes]]:
+        """Return each file's own packed keys; one that has none is left out."""
         ...
 
     def any_gone(self, host: str) -> bool:

@@ -46,12 +46,35 @@ MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word woul
 _KNOWN = (
     "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
 )
-_KNOWN_AT = _KNOWN + " AND path = ? ORDER BY id DESC"
+_KNOWN_AT = _KNOWN + " AND path IN (SELECT value FROM json_each(?)) ORDER BY id"  # noqa: S608 -- constants
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
     " failures, retry_at, error, kin, copies, restarts != '[]' FROM files"
 )
 _FILE_BY_ID = _FILE + " WHERE id = ?"
+_FILES_BY_ID = _FILE + " WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 -- constants
+_KEYS_OF = "SELECT file, keys FROM keys WHERE file IN (SELECT value FROM json_each(?)) ORDER BY file, seq"
+_HELD = (
+    "SELECT id, offset, head, tail, source, path, dev, ino, gone_at IS NULL, bad, restarts, kin,"
+    " (SELECT count(*) FROM keys WHERE file = files.id) FROM files WHERE id IN (SELECT value FROM json_each(?))"
+)
+_UPDATED = (
+    "state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, failures = 0, retry_at = NULL,"
+    " error = NULL, bad = ?, kin = ?, restarts = ? WHERE id = ?"
+)
+# Of the usual file, which has only grown, no column is named that an index is over: naming one writes the index.
+_UPDATE_GROWN = "UPDATE files SET size = ?, mtime_ns = ?, offset = ?, tail = ?, " + _UPDATED  # noqa: S608 -- constants
+_UPDATE_MOVED = (
+    "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, offset = ?, head = ?, tail = ?,"  # noqa: S608 -- constants
+    " gone_at = NULL, " + _UPDATED
+)
+# A cross join is done in its written order: a look-up for each pair, and never one for each part of a file, since a
+# host with one database for all has thousands of those.
+_PARTS = (
+    "SELECT file, session, records, unreadable, user_turns, assistant_turns, first_at, last_at, tool_calls"
+    " FROM json_each(?) AS pair CROSS JOIN parts"
+    " ON file = json_extract(pair.value, '$[0]') AND session = json_extract(pair.value, '$[1]')"
+)
 _ANY_GONE = (
     "SELECT EXISTS (SELECT 1 FROM files WHERE gone_at IS NOT NULL"
     " AND source IN (SELECT id FROM sources WHERE host = ?))"
@@ -77,6 +100,18 @@ class _Session:
 
 
 @dataclass(slots=True)
+class _Held:
+    """What a batch must know of the row of a file that was read before; lists are JSON texts, mostly empty ones."""
+
+    stands: tuple[int, bytes, bytes]
+    place: tuple[Any, ...]  # source, path, device, inode, and whether it is there
+    bad: str
+    restarts: str
+    kin: str
+    pieces: int
+
+
+@dataclass(slots=True)
 class _Batch:
     """The rows of one transaction."""
 
@@ -88,6 +123,10 @@ class _Batch:
     copies: dict[int, list[int]] = field(default_factory=dict)
     hours: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     days: dict[tuple[int, int], int] = field(default_factory=dict)
+    grown: list[tuple[Any, ...]] = field(default_factory=list)
+    moved: list[tuple[Any, ...]] = field(default_factory=list)
+    held: dict[int, _Held] = field(default_factory=dict)
+    held_parts: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict)
     sessions: dict[tuple[str, str], _Session] = field(default_factory=dict)
 
 
@@ -120,14 +159,25 @@ class IngestStore:
         """Return all files of the source that were there when last looked, by path."""
         return {row[0]: Known._make(row[1:]) for row in self._connection.execute(_KNOWN, (source_id,))}
 
-    def known_at(self, source_id: int, path: str) -> Known | None:
-        """Return one of them."""
-        row = self._connection.execute(_KNOWN_AT, (source_id, path)).fetchone()
-        return Known._make(row[1:]) if row else None
+    def known_at(self, source_id: int, paths: Sequence[str]) -> dict[str, Known]:
+        """Return those of them that are at *paths*."""
+        rows = self._connection.execute(_KNOWN_AT, (source_id, _json(paths)))
+        return {row[0]: Known._make(row[1:]) for row in rows}
 
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
         return _details(self._connection.execute(_FILE_BY_ID, (file_id,)).fetchone())
+
+    def details_of(self, file_ids: Sequence[int]) -> dict[int, Details]:
+        """Return the rows of several files at once."""
+        return {row[0]: _details(row) for row in self._connection.execute(_FILES_BY_ID, (_json(file_ids),))}
+
+    def keys_of(self, file_ids: Sequence[int]) -> dict[int, list[bytes]]:
+        """Return each file's own packed keys; one that has none is left out."""
+        found: dict[int, list[bytes]] = {}
+        for file_id, keys in self._connection.execute(_KEYS_OF, (_json(file_ids),)):
+            found.setdefault(file_id, []).append(keys)
+        return found
 
     def any_gone(self, host: str) -> bool:
         """Return whether any file of the host is gone."""
@@ -248,6 +298,12 @@ class IngestStore:
         """
         if not present:
             return now_ms if complete_at is None else testifies
+        if complete_at is not None and testifies is not None:
+            (older_gone,) = self._connection.execute(
+                "SELECT EXISTS (SELECT 1 FROM files WHERE source = ? AND gone_at IS NOT NULL)", (source_id,)
+            ).fetchone()
+            if not older_gone:
+                return int(testifies)  # the usual case, told without asking all parts
         oldest_first, oldest_last = self._connection.execute(
             "SELECT min(first_at), min(last_at) FROM (SELECT min(p.first_at) AS first_at, max(p.last_at) AS last_at"
             " FROM parts p JOIN files f ON f.id = p.file WHERE f.source = ? AND f.gone_at IS NULL GROUP BY p.session)",
@@ -257,10 +313,7 @@ class IngestStore:
             return testifies if testifies is not None else now_ms
         if complete_at is None or testifies is None:
             return int(min(oldest_last, now_ms))
-        (older_gone,) = self._connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM files WHERE source = ? AND gone_at IS NOT NULL)", (source_id,)
-        ).fetchone()
-        if older_gone and oldest_first is not None and oldest_first >= complete_at:
+        if oldest_first is not None and oldest_first >= complete_at:
             return int(max(testifies, min(oldest_last, now_ms)))
         return int(testifies)
 
@@ -277,6 +330,7 @@ class IngestStore:
             batch = _Batch()
             owners = self._owners(connection, readings)
             self._load_sessions(connection, readings, batch)
+            self._load_held(connection, readings, batch)
             (next_file,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
             (next_session,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sessions").fetchone()
             done: list[tuple[int, int | None, frozenset[int]]] = []
@@ -290,13 +344,13 @@ class IngestStore:
                 if shared:
                     done.append((place, None, shared))
                     continue
-                self._refuse_counted(connection, reading)
+                self._refuse_counted(connection, batch, reading)
                 file_id = reading.file_id
                 if file_id is None:
                     file_id, next_file = next_file, next_file + 1
                     batch.files.append(_file_row(file_id, reading))
                 else:
-                    self._update_file(connection, file_id, reading, now_ms)
+                    self._update_file(connection, batch, file_id, reading, now_ms)
                 for other in reading.guarded - {file_id}:
                     batch.copies.setdefault(other, []).append(file_id)
                 for anchor in reading.anchors:
@@ -319,16 +373,15 @@ class IngestStore:
             self._note_sources(connection, written, now_ms)
         return done
 
-    def _refuse_counted(self, connection: sqlite3.Connection, reading: Reading) -> None:
+    def _refuse_counted(self, connection: sqlite3.Connection, batch: _Batch, reading: Reading) -> None:
         """Raise `BusyError` where the file does not stand where it stood when *reading* began: it would count twice."""
         if reading.file_id is None:
             query = "SELECT 1 FROM files WHERE source = ? AND path = ? AND gone_at IS NULL"
             stale = connection.execute(query, (reading.source_id, reading.item.path)).fetchone() is not None
         else:
-            query = "SELECT offset, head, tail FROM files WHERE id = ?"
-            held = reading.held
+            row, held = batch.held.get(reading.file_id), reading.held
             expected = None if held is None else (held.offset, held.head, held.tail)
-            stale = connection.execute(query, (reading.file_id,)).fetchone() != expected
+            stale = (None if row is None else row.stands) != expected
         if stale:
             raise BusyError(
                 f"another scan has read {reading.item.path} meanwhile", hint="the next scan reads what is left"
@@ -356,7 +409,28 @@ class IngestStore:
                 (host, _json(sorted(names))),
             )
             for name, rowid, kind, parent, cwds in rows:
-                batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, json.loads(cwds), new=False)
+                held = [] if cwds == "[]" else msgspec.json.decode(cwds)
+                batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, held, new=False)
+
+    def _load_held(self, connection: sqlite3.Connection, readings: Sequence[Reading], batch: _Batch) -> None:
+        """Read what is held of the files that were read before, and of their parts that are added to, all at once."""
+        wanted: set[int] = set()
+        pairs: list[tuple[int, int]] = []
+        for reading in readings:
+            if reading.file_id is None:
+                continue
+            wanted.add(reading.file_id)
+            host = self._hosts[reading.source_id]
+            for name in reading.slice.findings.sessions:
+                session = batch.sessions.get((host, name))
+                if session is not None:
+                    pairs.append((reading.file_id, session.rowid))
+        if wanted:
+            for row in connection.execute(_HELD, (_json(sorted(wanted)),)):
+                batch.held[row[0]] = _Held(row[1:4], row[4:9], *row[9:])
+        if pairs:
+            for row in connection.execute(_PARTS, (_json(pairs),)):
+                batch.held_parts[row[:2]] = row[2:]
 
     def _gather(
         self,
@@ -371,16 +445,13 @@ class IngestStore:
         first, last, calls = tally.first_ms, tally.last_ms, tally.tool_calls
         counts = [tally.records, tally.unreadable, tally.user_turns, tally.assistant_turns]
         if reading.file_id is not None:
-            held = connection.execute(
-                "SELECT records, unreadable, user_turns, assistant_turns, first_at, last_at, tool_calls FROM parts"
-                " WHERE file = ? AND session = ?",
-                (file_id, row),
-            ).fetchone()
+            held = batch.held_parts.get((file_id, row))
             if held is not None:
                 counts = [a + b for a, b in zip(counts, held, strict=False)]
                 first = min((at for at in (first, held[4]) if at is not None), default=None)
                 last = max((at for at in (last, held[5]) if at is not None), default=None)
-                calls = summed(json.loads(held[6]), calls)
+                if held[6] != "{}":
+                    calls = summed(msgspec.json.decode(held[6]), calls)
         batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
@@ -433,6 +504,8 @@ class IngestStore:
             " kin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             batch.files,
         )
+        many(_UPDATE_GROWN, batch.grown)
+        many(_UPDATE_MOVED, batch.moved)
         many("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.parts)
         many(
             "INSERT INTO events (session, at, skill, kind, via, path, cwd, ref, estimated)"
@@ -462,27 +535,29 @@ class IngestStore:
             [(*at, turns) for at, turns in batch.days.items()],
         )
 
-    def _update_file(self, connection: sqlite3.Connection, file_id: int, reading: Reading, now_ms: int) -> None:
-        done = reading.slice
-        bad, restarts, kin = connection.execute(
-            "SELECT bad, restarts, kin FROM files WHERE id = ?", (file_id,)
-        ).fetchone()
-        more = reading.guarded.difference(json.loads(kin), [file_id])
-        if more:
-            kin = _json([*json.loads(kin), *sorted(more)][:MAX_KIN])
+    def _update_file(
+        self, connection: sqlite3.Connection, batch: _Batch, file_id: int, reading: Reading, now_ms: int
+    ) -> None:
+        done, held = reading.slice, batch.held[file_id]
+        if reading.guarded:
+            known = json.loads(held.kin)
+            more = reading.guarded.difference(known, [file_id])
+            if more:
+                held.kin = _json([*known, *sorted(more)][:MAX_KIN])
         if done.findings.bad:
-            bad = _json((json.loads(bad) + done.findings.bad)[-MAX_OFFSETS:])
+            held.bad = _json((json.loads(held.bad) + done.findings.bad)[-MAX_OFFSETS:])
         if reading.restarted:
-            told = [*json.loads(restarts), [now_ms, reading.restarted]]
-            restarts = _json(told[-MAX_RESTARTS:])
-        connection.execute(
-            "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, offset = ?, head = ?,"
-            " tail = ?, state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, gone_at = NULL,"
-            " failures = 0, retry_at = NULL, error = NULL, bad = ?, kin = ?, restarts = ? WHERE id = ?",
-            (*_file_row(file_id, reading)[1:12], reading.grown, now_ms, bad, kin, restarts, file_id),
-        )
-        (pieces,) = connection.execute("SELECT count(*) FROM keys WHERE file = ?", (file_id,)).fetchone()
-        if pieces >= MERGE_KEYS_AT:
+            told = [*json.loads(held.restarts), [now_ms, reading.restarted]]
+            held.restarts = _json(told[-MAX_RESTARTS:])
+        row = _file_row(file_id, reading)[1:12]
+        rest = (reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
+        if held.place == (*row[:4], 1) and held.stands[1] == row[7]:
+            batch.grown.append((*row[4:7], *row[8:], *rest))
+        else:
+            batch.moved.append((*row, *rest))
+        # A second reading of the file in this batch is measured by the first, and refused where it begins before it.
+        held.stands = (done.offset, done.marks.head, done.marks.tail)
+        if held.pieces >= MERGE_KEYS_AT:
             whole = b"".join(self.keys([file_id], kin=False))
             connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
             connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
@@ -574,7 +649,7 @@ def _details(row: tuple[Any, ...]) -> Details:
         watermark=Watermark(offset=row[6], head=row[7], tail=row[8]),
         state=row[9],
         waiting=bool(row[10]),
-        kin=tuple(dict.fromkeys(json.loads(row[16]) + json.loads(row[17]))),
+        kin=() if row[16] == row[17] == "[]" else tuple(dict.fromkeys(json.loads(row[16]) + json.loads(row[17]))),
         grown_ms=row[11],
         gone=row[12] is not None,
         failures=row[13],
