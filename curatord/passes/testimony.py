@@ -164,8 +164,8 @@ class TranscriptTestimony:
             f"{state.path} could not be read whole: {state.problems[0]}"
             if state.problems
             else f"{state.path} was never read whole"
-            for state in states
-            if state.problems or state.complete_at is None
+            for source, state in self._sources_of(library)
+            if state.problems or (state.complete_at is None and not _never_was(source, state))
         ]
         return LibraryClock(
             library=LibraryName(library.name),
@@ -184,12 +184,25 @@ class TranscriptTestimony:
         )
 
     def _states_of(self, library: LibrarySettings) -> list[SourceState]:
-        found = []
-        for source in self._sources:
-            state = self._states.get(source.key)
-            if state is not None and speaks_of(source.settings, library, self._libraries):
-                found.append(state)
-        return found
+        return [state for _, state in self._sources_of(library)]
+
+    def _sources_of(self, library: LibrarySettings) -> list[tuple[PlacedSource, SourceState]]:
+        return [
+            (source, state)
+            for source in self._sources
+            if (state := self._states.get(source.key)) is not None
+            and speaks_of(source.settings, library, self._libraries)
+        ]
 
     def _about(self, key: SkillKey) -> list[SkillUse]:
         return [use for use in self._by_name.get(fold_name(key.name), ()) if use.library in (None, key.library)]
+
+
+def _never_was(source: PlacedSource, state: SourceState) -> bool:
+    """
+    Return whether *state* is of a place where the host could have been and was not, as far as anybody looked.
+
+    Hosts have moved and been renamed, so most have several default places of which one is in use; the others say
+    nothing. A place that somebody named is another matter: there a host is missing.
+    """
+    return source.settings.path is None and state.scanned_at is None and state.records == 0
