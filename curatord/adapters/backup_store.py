@@ -17,8 +17,10 @@ One lock (`backup.lock`) is held by whoever makes, drops or takes out; listing n
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -45,6 +47,8 @@ from curatord.ports.backups import DamagedBackupError
 __all__ = ["FOLDER", "BackupStore"]
 
 FOLDER = "backups"
+_SHELF = re.compile("[0-9a-f]{2}")
+_CONTENT = re.compile("[0-9a-f]{64}")
 _SUFFIX = ".backup"
 
 
@@ -90,7 +94,7 @@ class BackupStore:
         """See `Backups.manifest`."""
         path = self.folder / f"{backup}{_SUFFIX}"
         try:
-            manifest = manifest_from_bytes(path.read_bytes())
+            manifest = manifest_from_bytes(_read_file(path))
         except FileNotFoundError as error:
             raise DamagedBackupError(f"there is no backup {backup}", hint="curatord backup list names them") from error
         except (OSError, ValueError) as error:
@@ -105,7 +109,7 @@ class BackupStore:
         """See `Backups.content`."""
         path = self._path(ref)
         try:
-            data = path.read_bytes()
+            data = _read_file(path)
         except OSError as error:
             raise DamagedBackupError(f"a kept content is gone: {error.strerror} ({path})") from error
         if hashlib.sha256(data).hexdigest() != ref:
@@ -163,9 +167,9 @@ class BackupStore:
     def _is_kept(self, ref: BlobId, data: bytes) -> bool:
         """Return whether *data* lies here whole: what is damaged is written again."""
         try:
-            with self._path(ref).open("rb") as file:
-                return os.fstat(file.fileno()).st_size == len(data) and file.read() == data
-        except FileNotFoundError:
+            path = self._path(ref)
+            return path.lstat().st_size == len(data) and _read_file(path) == data
+        except (FileNotFoundError, NotAFileError):
             return False
 
     def needed_bytes(self) -> int:
@@ -267,10 +271,16 @@ class BackupStore:
         return freed
 
     def _blobs(self) -> Iterator[Path]:
+        """Yield the kept contents; what somebody else put beside them is not ours to count or to drop."""
         blobs = self.folder / "blobs"
         with suppress(FileNotFoundError):
             for first in sorted(blobs.iterdir()):
-                yield from sorted(first.iterdir())
+                if _SHELF.fullmatch(first.name) and first.is_dir() and not first.is_symlink():
+                    yield from (
+                        path
+                        for path in sorted(first.iterdir())
+                        if _CONTENT.fullmatch(path.name) and stat.S_ISREG(path.lstat().st_mode)
+                    )
 
     def total_bytes(self) -> int:
         """See `Backups.total_bytes`."""
@@ -374,6 +384,24 @@ def attributes_to_bytes(attributes: Sequence[tuple[str, bytes]]) -> bytes:
     from curatord.core.backup import as_bytes, quoted
 
     return "".join(f"{quoted(as_bytes(name))} {quoted(value)}\n" for name, value in sorted(attributes)).encode()
+
+
+class NotAFileError(OSError):
+    """There is a link, a folder, a pipe … where a file of the store should be."""
+
+
+def _read_file(path: Path) -> bytes:
+    """Return the bytes of an ordinary file; a pipe in its place makes nobody wait, a link leads nowhere."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise NotAFileError(error.errno, "it is no ordinary file", str(path)) from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotAFileError(errno.EINVAL, "it is no ordinary file", str(path))
+        return file.read()
 
 
 def _attributes(data: bytes) -> list[tuple[str, bytes]]:

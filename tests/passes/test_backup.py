@@ -444,7 +444,7 @@ def test_more_than_all_backups_may_be_is_refused(tmp_path: Path) -> None:
 # -- damage
 
 
-@pytest.mark.parametrize("how", ["flip", "cut", "gone"])
+@pytest.mark.parametrize("how", ["flip", "cut", "gone", "pipe", "link", "folder"])
 def test_a_damaged_content_is_found_and_the_rest_comes_back(tmp_path: Path, how: str) -> None:
     """The file is named, nothing of it is written, all others are."""
     kept = Kept(tmp_path)
@@ -455,8 +455,16 @@ def test_a_damaged_content_is_found_and_the_rest_comes_back(tmp_path: Path, how:
         blob.unlink()
     elif how == "cut":
         blob.write_bytes(b"a" * 999)
-    else:
+    elif how == "flip":
         damage(blob)
+    else:
+        blob.rename(tmp_path / "moved")
+        if how == "pipe":
+            os.mkfifo(blob)
+        elif how == "link":
+            blob.symlink_to(tmp_path / "moved")
+        else:
+            blob.mkdir()
 
     (trouble, _) = kept.take_out(manifest, tmp_path / "out")
 
@@ -464,6 +472,27 @@ def test_a_damaged_content_is_found_and_the_rest_comes_back(tmp_path: Path, how:
     lost = {b"cat/notes/references/a.md", b"cat/notes/references/b.md"}
     assert {path: what for path, what in expected.items() if path not in lost} == bytes_tree(tmp_path / "out")
     assert 1 == len(kept.whole()[manifest.id])  # one content, that two names share
+
+
+def test_strange_things_in_the_store_are_nobodys_trouble(tmp_path: Path) -> None:
+    """A file manager's own file, a folder and a pipe among the contents are neither counted nor dropped."""
+    kept = Kept(tmp_path)
+    a_library(kept)
+    first = kept.create()
+    blobs = kept.state / "backups" / "blobs"
+    size = kept.store.total_bytes()
+    shelf = sorted(blobs.iterdir())[0]
+    (blobs / ".DS_Store").write_bytes(b"x")
+    (shelf / "sub").mkdir()
+    os.mkfifo(shelf / ("0" * 64))
+
+    again = kept.create()
+
+    assert [] == list(again.warnings)
+    assert size < kept.store.total_bytes() < 2 * size  # one more list, and nothing of the strangers
+    assert {first.manifest.id: [], again.manifest.id: []} == kept.whole()
+    assert (blobs / ".DS_Store").exists()
+    assert (shelf / "sub").exists()
 
 
 def test_a_damaged_folder_takes_no_other_with_it(tmp_path: Path) -> None:
