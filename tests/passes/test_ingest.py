@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from curatord.adapters.store.ingest import IngestStore
 from curatord.core.cheap import replace
 from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
@@ -729,6 +730,59 @@ def test_single_paths_are_read_without_a_scan(world: World) -> None:
 
     assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)}
     assert report.sources[0].records == 1
+
+
+def test_a_path_that_is_named_twice_is_read_once(world: World) -> None:
+    """Events name a file as often as it changed; one portion counts its new records once."""
+    log = a_log()
+    path = log.write(world.projects)
+    world.touch(path)
+    log.said("more")
+    log.write(world.projects)
+
+    report = world.touch(path, path)
+
+    assert {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)} == world.rows()
+    assert 1 == report.sources[0].records
+
+
+def test_a_file_that_moved_within_one_portion_counts_once(world: World) -> None:
+    """Old and new place are named together, the file has grown, and another one grew too."""
+    log, other = a_log(), a_log("s-2")
+    path = log.write(world.projects)
+    beside = other.write(world.projects)
+    world.touch(path, beside)
+    log.said("more")
+    other.said("more")
+    log.write(world.projects)
+    other.write(world.projects)
+    moved = path.with_name("renamed.jsonl")
+    path.rename(moved)
+
+    world.touch(beside, path, moved)
+    again = world.touch(beside, path, moved)
+
+    assert {name: (6, 0, 2, 2, {"Skill": 1}, 1) for name in ("s-1", "s-2")} == world.rows()
+    assert 0 == again.sources[0].records
+
+
+def test_two_readings_of_one_file_in_one_batch_do_not_count_twice(world: World) -> None:
+    """The second began where the file no longer stands; all of the batch is refused, and the next scan reads it."""
+    log = a_log()
+    path = log.write(world.projects)
+    world.touch(path)
+    log.said("more")
+    log.write(world.projects)
+
+    class Twice(IngestStore):
+        def write(self, readings: Sequence[Reading], *, now_ms: int) -> Any:
+            return super().write([*readings, *readings], now_ms=now_ms)
+
+    with pytest.raises(BusyError):
+        world.scan(store=Twice(world.database))
+    world.scan()
+
+    assert {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)} == world.rows()
 
 
 def test_work_gaps_and_newest_work(world: World) -> None:
