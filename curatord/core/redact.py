@@ -167,13 +167,27 @@ ASSIGNED = re.compile(
     rf"[ \t]{{0,4}}(?:=>|:=|==|=|:)[ \t]{{0,4}}{VALUE}"
 )
 FLAG = re.compile(rf"(?<![\w-])--([a-zA-Z][a-zA-Z0-9-]{{1,40}}+)[ =]{{1,4}}{VALUE}")
-SAID = re.compile(
-    r"\b(password|passphrase|passcode|pwd|secret|token|api[ -]?key)[ \t]{1,4}(?:is|was)[ \t:]{1,4}"
-    r"[\"'`]?([^\s\"'`]{6,200}+)",
-    re.IGNORECASE,
+_SAID_OF = r"\b(password|passphrase|passcode|passwort|kennwort|pwd|secret|token|api[ -]?key)"
+_SAID_VALUE = r"[\"'`]?([^\s\"'`]{6,200}+)"
+SAID = (
+    re.compile(rf"{_SAID_OF}[ \t]{{1,4}}(?:is|was|ist|war|lautet)[ \t:]{{1,4}}{_SAID_VALUE}", re.IGNORECASE),
+    # "the passphrase for the deploy key: …", and a value on a line of its own below its name
+    re.compile(rf"{_SAID_OF}\b[^\n:=\"'`<>(){{}}]{{0,40}}+:[ \t]{{0,4}}\n?[ \t]{{1,8}}{_SAID_VALUE}", re.IGNORECASE),
+    # "use api key 0123…": only what looks drawn, since any word may follow
+    re.compile(r"\b(token|api[ -]?key)[ \t]{1,4}()([A-Za-z0-9_-]{20,200}+)", re.IGNORECASE),
+)
+OPTION = re.compile(
+    r"((?:\b(?:mysql|mariadb)(?:dump|admin)?\b[^\n|;&]{0,120}?[ \t]-p"
+    r"|\bredis-cli\b[^\n|;&]{0,120}?[ \t]-a[ \t]{1,4})[\"']?)([^\s\"'|;&-][^\s\"'|;&]{3,200}+)"
+)
+PGPASS = re.compile(
+    r"((?<![^\s\"'`])[A-Za-z0-9*.-]{1,200}+:(?:\*|[0-9]{4,5}):(?:\*|[A-Za-z_]\w{0,62}+):(?:\*|[A-Za-z_]\w{0,62}+):)"
+    r"([^\s:\"'`[][^\s:\"'`]{5,200}+)"
 )
 
-STRONG = re.compile(r"pass(?:word|wd|phrase|code)|[_-](?:pwd|pass|pw)$|^pwd$|secret|PGPASS", re.IGNORECASE)
+STRONG = re.compile(
+    r"pass(?:word|wd|phrase|code|wort)|kennwort|[_-](?:pwd|pass|pw)$|^pwd$|secret|PGPASS", re.IGNORECASE
+)
 WEAK = re.compile(
     r"(?:^|[_-]|[a-z])(?:api|access|auth|private|encryption|signing|master|service|account|client|consumer|app|deploy|license"
     r"|webhook|session|ssh|storage|subscription|shared|admin|hmac|vault)[_-]?key$|(?:^|[_-])(?:api|app)key$|credential"
@@ -278,7 +292,7 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
 
         return put
 
-    def named(match: re.Match[str]) -> str:
+    def named(match: re.Match[str]) -> str | None:
         index = next(i for i in (2, 3, 4, 5) if match[i] is not None)
         start, end = match.start(index) - match.start(), match.end(index) - match.start()
         kind = _judge(match[1], match[index], quoted=index != 5)
@@ -286,9 +300,9 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
             counts[kind] += 1
             return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
         if index == 5:
-            return match[0]
+            return None  # what stands there may be a name with a value of its own: `env: DB_PASSWORD=…`
         # A text under a name that says nothing, such as a command in a tool's arguments, may assign things itself.
-        within = FLAG.sub(named, ASSIGNED.sub(named, match[index]))
+        within = _each(FLAG, named, _each(ASSIGNED, named, match[index]))
         return f"{match[0][:start]}{within}{match[0][end:]}"
 
     if "PRIVATE KEY" in text:
@@ -309,13 +323,39 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
         text = NETRC.sub(behind("password", lambda _: True), text)
     if "sshpass" in lowered:
         text = SSHPASS.sub(behind("password", lambda _: True), text)
+    if "mysql" in lowered or "mariadb" in lowered or "redis-cli" in lowered:
+        text = OPTION.sub(behind("password", _wordless), text)
+    if ":5432:" in text or ":*:" in text:
+        text = PGPASS.sub(behind("password", _wordless), text)
     if KEYISH.search(text):
-        text = ASSIGNED.sub(named, text)
-        text = FLAG.sub(named, text)
-        text = SAID.sub(_said(counts), text)
+        text = _each(ASSIGNED, named, text)
+        text = _each(FLAG, named, text)
+        for said in SAID:
+            text = said.sub(_said(counts), text)
     if emails and "@" in text:
         text = EMAIL.sub(whole("email"), text)
     return text
+
+
+def _each(pattern: re.Pattern[str], put: Callable[[re.Match[str]], str | None], text: str) -> str:
+    """
+    Return *text* with what *put* makes of each match of *pattern*, which ends in a bare value as its fifth group.
+
+    Where *put* returns None the search goes on at that value and not behind it. So a value is looked at as often as
+    there are assigning signs in front of it within its length, which is bounded: the time stays linear.
+    """
+    done: list[str] = []
+    begun = at = 0
+    while (match := pattern.search(text, at)) is not None:
+        put_in = put(match)
+        if put_in is None:
+            at = match.start(5)
+            continue
+        done += (text[begun : match.start()], put_in)
+        begun = at = match.end()
+    if not done:
+        return text
+    return "".join((*done, text[begun:]))
 
 
 def _credential(value: str) -> bool:
@@ -327,29 +367,32 @@ def _said(counts: Counter[str]) -> Callable[[re.Match[str]], str]:
     """Return the replacement for "the password is …", where only a value that is no word is one."""
 
     def put(match: re.Match[str]) -> str:
-        value = match[2].rstrip(".,;:!?)")
-        if REFERENCE.match(value) or "redacted:" in value or not _wordless(value):
+        last = match.re.groups  # the value; where an empty group stands before it, it must look drawn
+        value = match[last].rstrip(".,;:!?)")
+        is_one = _random(value) if last == 3 else _wordless(value) and not _code(value)
+        if REFERENCE.match(value) or "redacted:" in value or not is_one:
             return match[0]
         counts["secret"] += 1
-        start = match.start(2) - match.start()
-        return f"{match[0][:start]}[redacted:secret]{match[2][len(value) :]}"
+        start = match.start(last) - match.start()
+        return f"{match[0][:start]}[redacted:secret]{match[last][len(value) :]}"
 
     return put
 
 
 def _judge(name: str, value: str, *, quoted: bool) -> str | None:
     """Return the kind of secret that *value* is under *name*, or None."""
-    if NOT_SECRET.search(name) or REFERENCE.match(value) or "[redacted:" in value:
+    strong = STRONG.search(name)
+    if not (strong or WEAK.search(name)) or NOT_SECRET.search(name):
+        return None
+    if REFERENCE.match(value) or "[redacted:" in value:
         return None
     if not quoted and _code(value):
         return None
     if NAME_OF_ONE.fullmatch(value) and (STRONG.search(value) or WEAK.search(value)):
         return None  # `SECRET_KEY = "aws_secret_access_key"` names a setting
-    if STRONG.search(name):
+    if strong:
         return "password" if _secret_under_strong(name, value, quoted=quoted) else None
-    if WEAK.search(name):
-        return "secret" if _random(value) else None
-    return None
+    return "secret" if _random(value) else None
 
 
 def _secret_under_strong(name: str, value: str, *, quoted: bool) -> bool:

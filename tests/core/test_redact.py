@@ -263,7 +263,7 @@ PIECES = (
     *("password", "password=", "token: ", "sk-", "sk-ant-", "key-", "xox", "MA.", "AKIA", "SECRET_", "password is "),
     *("eyJ", "eyJa.", "eyJaaaaaaaa.eyJbbbbbbbb.", "://", "://a:", "://a:b", "a@b.", "a.b@", '\\"', '"a\\'),
     *("-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "Authorization: ", "bearer ", "curl -u a:", "login a password "),
-    *("--token ", "password='", 'api_key="'),
+    *("--token ", "password='", 'api_key="', "a:", "a: ", "a=", "--a=", "--a ", "mysql -p", "a:5432:b:c:"),
 )
 
 
@@ -313,3 +313,46 @@ def test_escapes_that_hide_nothing_stay() -> None:
 def test_what_a_quoted_text_assigns_is_looked_at(text: str, expected: str) -> None:
     """A name that says nothing does not cover what stands in its value."""
     assert expected == redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env: DB_PASSWORD={}",
+        "12:04 INFO env: SECRET_KEY={}",
+        "note: password: {}",
+        "line1: PGPASSWORD={} psql -h db",
+        "error: level=fatal code=3: DB_PASSWORD={}",
+        "see https://x.test/cb?state=1&access_token={}",
+        "run --verbose --token {}",
+        "run --env --password={} --yes",
+    ],
+)
+def test_a_name_behind_another_name_is_looked_at(text: str) -> None:
+    """What a bare value under a plain name holds may itself be a name and its secret."""
+    secret = "q9Lm1pQ8rT2vX7aaZ4kq"
+
+    assert secret not in redact(text.format(secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mysql -u root -p{} shop",
+        "mysqldump --host db -p'{}' shop > out.sql",
+        "redis-cli -h cache -a {} get x",
+        "password:\n  {}",
+        "the passphrase for the deploy key: {}",
+        "use api key {} for it",
+        "db.example.invalid:5432:shop:app:{}",
+        "das Passwort ist {}",
+        "Passwort: {}",
+    ],
+)
+def test_other_ways_of_saying_a_secret(text: str) -> None:
+    """Options, lines of .pgpass, values below or far behind their name, and German."""
+    secret = "q9Lm1pQ8rT2vX7aaZ4kq"
+    told = redact(text.format(secret))
+
+    assert secret not in told
+    assert told == redact(told)
