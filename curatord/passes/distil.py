@@ -346,6 +346,10 @@ class _Batch:
             return self._settle(case, SessionOutcome(reason=reason), asked=False)
         if not case.libraries:
             return self._settle(case, SessionOutcome(reason="no library of its host is configured"), asked=False)
+        home = self._home(case.libraries)
+        not_now = self.shelf.why_not_now(home) if home is not None else None
+        if not_now is not None and not self.dry:
+            raise LaterError(f"its library cannot be changed now: {not_now}")  # and nothing is paid for until it can
         question = self._question(case)
         if isinstance(question, TooBig):
             return self._settle(case, SessionOutcome(reason=question.reason), asked=False)
@@ -516,6 +520,9 @@ class _Batch:
         """Decide on the operations about one library, and carry out what they come to."""
         if not operations:
             return
+        not_now = self.shelf.why_not_now(name)
+        if not_now is not None and not self.dry:
+            raise LaterError(f"library {name} cannot be changed now: {not_now}")
         closed = self.shelf.why_closed(name)
         if self.order.library not in (None, name):
             closed = f"this run is about the library {self.order.library} alone"

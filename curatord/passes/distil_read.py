@@ -80,6 +80,8 @@ def read_session(
         try:
             _take(session, file, looked, conversations, builder, seen, whole=whole, stop=stop)
         except FileNotFoundError:
+            # What a scan has already missed is the host's own pruning; else it may be back in a moment.
+            lasting = lasting and file.gone
             problems.append(f"{file.path} is gone")
             continue
         except InputError as error:
@@ -91,7 +93,8 @@ def read_session(
             continue
         read += 1
         offsets[file.file_id] = LookedTo(file.offset, file.head)
-    problem = "; ".join(problems[:3]) if problems and not read else None
+    # A part that cannot be read just now holds up the whole: settling the rest would pass over what it says.
+    problem = "; ".join(problems[:3]) if problems and not (read and lasting) else None
     return Reading(digest=builder.build(), offsets=offsets, problem=problem, lasting=lasting)
 
 

@@ -64,6 +64,12 @@ class Shelf:
             return "not all of it could be listed"
         return "nothing in it is handed over (`manage: none`)" if library.settings.manage == "none" else None
 
+    def why_not_now(self, name: LibraryName) -> str | None:
+        """Return why nothing in a library may be changed just now, where that may pass by itself, or None."""
+        library = self.look.libraries.get(name)
+        passing = library is not None and (library.snapshot.observe_only or not library.snapshot.complete)
+        return self.why_closed(name) if passing else None
+
     def view(self, name: LibraryName, peers: Collection[LibraryName] = ()) -> LibraryView:
         """
         Return the library; *peers* are others that the same host looks into, where a name may be taken as well.

@@ -659,3 +659,24 @@ def test_what_a_poisoned_session_asks_for_is_not_written(opened: Opened, new: st
 
     assert before == tree(world.skills)
     assert [state] == [row["state"] for row in record["distil"]["sessions"][0]["operations"]]
+
+
+# --- What passes by itself --------------------------------------------------------------------------------------------
+
+
+def test_a_library_that_is_away_for_a_moment_costs_no_lesson(opened: Opened) -> None:
+    """Nothing is asked while its library cannot be changed; afterwards the lesson is written."""
+    world, server = opened(script=[reply(patch("deploy", "2. Push it.", "2. Push it, with tags."))])
+    path = world.skill("deploy")
+    world.run()
+    world.session("s1", CORRECTED)
+    away = world.skills.rename(world.folder / "away")
+    world.run()
+    asked_meanwhile = len(server.calls())
+    away.rename(world.skills)
+    world.clock.at += timedelta(hours=2)
+
+    world.run()
+
+    assert (0, 1) == (asked_meanwhile, len(server.calls()))
+    assert "with tags" in path.read_text(encoding="utf-8")

@@ -40,7 +40,9 @@ def user(text: str, offset: int, ref: str = "", at: int | None = None) -> Said:
     return Said(ref=ref or f"@{offset}", role="user", text=text, at_ms=at or offset, offset=offset)
 
 
-def part(path: str, offset: int, *, file_id: int = 1, head: str = HEAD, records: int = 3) -> FilePart:
+def part(
+    path: str, offset: int, *, file_id: int = 1, head: str = HEAD, records: int = 3, gone: bool = False
+) -> FilePart:
     return FilePart(
         file_id=file_id,
         source_id=1,
@@ -49,7 +51,7 @@ def part(path: str, offset: int, *, file_id: int = 1, head: str = HEAD, records:
         path=path,
         offset=offset,
         head=head,
-        gone=False,
+        gone=gone,
         records=records,
         last_ms=offset,
     )
@@ -120,12 +122,15 @@ def test_a_file_that_was_replaced_is_read_anew_by_time() -> None:
     assert [(False, "a"), (True, "b")] == texts(read(told, one))
 
 
+AWAY, CLOSED = FileNotFoundError("/p/1"), PermissionError(13, "Permission denied")
+
+
 @pytest.mark.parametrize(
-    ("error", "lasting"), [(FileNotFoundError("/p/1"), True), (PermissionError(13, "Permission denied"), False)]
+    ("error", "gone", "lasting"), [(AWAY, True, True), (AWAY, False, False), (CLOSED, False, False)]
 )
-def test_what_cannot_be_read_is_said(error: Exception, *, lasting: bool) -> None:
-    """Gone is for good; a permission may come back, so the session stays due."""
-    reading = read(Told({"/p/1": error}), session(part("/p/1", 10)))
+def test_what_cannot_be_read_is_said(error: Exception, *, gone: bool, lasting: bool) -> None:
+    """What a scan has missed too is gone for good; a permission may come back, so the session stays due."""
+    reading = read(Told({"/p/1": error}), session(part("/p/1", 10, gone=gone)))
 
     assert reading.problem is not None
     assert lasting == reading.lasting
@@ -133,7 +138,16 @@ def test_what_cannot_be_read_is_said(error: Exception, *, lasting: bool) -> None
 
 def test_one_file_that_is_gone_does_not_hide_the_other() -> None:
     """What can be read is looked at."""
-    told = Told({"/p/1": FileNotFoundError("/p/1"), "/p/2": [user("b", 20)]})
-    reading = read(told, session(part("/p/1", 10), part("/p/2", 20, file_id=2)))
+    told = Told({"/p/1": AWAY, "/p/2": [user("b", 20)]})
+    reading = read(told, session(part("/p/1", 10, gone=True), part("/p/2", 20, file_id=2)))
 
     assert (None, [(True, "b")]) == (reading.problem, texts(reading))
+
+
+@pytest.mark.parametrize("error", [AWAY, CLOSED])
+def test_a_file_that_is_away_for_a_moment_holds_up_the_others(error: Exception) -> None:
+    """The rest would be settled without what it says, and nobody would look at it again (promise 8)."""
+    told = Told({"/p/1": error, "/p/2": [user("b", 20)]})
+    reading = read(told, session(part("/p/1", 10), part("/p/2", 20, file_id=2)))
+
+    assert (True, False) == (reading.problem is not None, reading.lasting)
