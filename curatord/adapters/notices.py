@@ -92,10 +92,18 @@ def run_command(
             return None
         if why is None:
             code = process.returncode
-            why = f"ended with {code}" if code >= 0 else f"ended by {signal.Signals(-code).name}"
+            why = f"ended with {code}" if code >= 0 else f"ended by {_signal(-code)}"
         said.seek(0)
         words = shorten(redact(said.read(4096).decode("utf-8", "replace")), SHOWN_CHARS)
     return f"{why}: {words}" if words else why
+
+
+def _signal(number: int) -> str:
+    """Return a signal's name; real-time ones have none here."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _waited(process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool]) -> str | None:

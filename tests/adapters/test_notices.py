@@ -92,6 +92,7 @@ def test_arguments_are_no_shells_words(tmp_path: Path) -> None:
         ("raise SystemExit(7)", "ended with 7"),
         ("import sys; sys.exit('no bus \\x1b[31m')", "ended with 1: no bus \\x1b[31m"),
         ("import os; os.kill(os.getpid(), 9)", "ended by SIGKILL"),
+        ("import os; os.kill(os.getpid(), 40)", "ended by signal 40"),
         ("import sys; sys.stdin.close(); sys.exit(3)", "ended with 3"),
         ("import sys; sys.exit('x' * 100000)", "ended with 1: xxx"),
     ],
