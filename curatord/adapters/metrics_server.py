@@ -49,11 +49,14 @@ class MetricsServer:
         try:
             listening = self._bound(self._place)
         except OSError as error:
-            raise ConfigError(
+            refused = ConfigError(
                 f"metrics.listen: {self.listen} cannot be listened at: {error.strerror or error}",
                 key="metrics.listen",
                 hint="name a free port or a path in a folder of this user",
-            ) from error
+            )
+            if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+                refused.exit_code = 3  # whoever has the place may leave it, so a service manager should try again
+            raise refused from error
         self._listener = Listener(listening, self._serve, name="metrics", slots=SLOTS, failed=self._failed)
         self._listener.start()
 
