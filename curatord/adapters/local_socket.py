@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["Listener", "bind", "connect", "peer_uid", "unbind"]
+__all__ = ["Listener", "bind", "connect", "is_listened_at", "peer_uid", "unbind"]
 
 ADDRESS_BYTES = 103  # of any of our systems, the closing NUL left out
 BACKLOG = 16
@@ -79,6 +79,20 @@ def bind(folder: Path, name: str) -> socket.socket:
         (folder / fresh).unlink(missing_ok=True)
         raise
     return made
+
+
+def is_listened_at(folder: Path, name: str) -> bool:
+    """Return whether a process, anybody's, listens at the socket *name* in *folder*; a stale one is nobody's."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
+        made.setblocking(False)
+        try:
+            with _reached(folder, name) as address:
+                made.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except OSError:
+            return True  # it is busy, or not ours to ask: in either case not ours to replace
+        return True
 
 
 def unbind(path: Path, inode: int) -> None:

@@ -9,13 +9,14 @@ paths in it, and a request that was meant for another host's name (a rebound one
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from curatord.adapters.local_socket import Listener, bind, unbind
-from curatord.core.listen import TcpPlace, UnixPlace, place_of
+from curatord.adapters.local_socket import Listener, bind, is_listened_at, unbind
+from curatord.core.listen import TcpPlace, UnixPlace, is_loopback, place_of
 from curatord.core.metrics import CONTENT_TYPE
 from curatord.errors import ConfigError
 from curatord.logs import Log
@@ -48,11 +49,14 @@ class MetricsServer:
         try:
             listening = self._bound(self._place)
         except OSError as error:
-            raise ConfigError(
+            refused = ConfigError(
                 f"metrics.listen: {self.listen} cannot be listened at: {error.strerror or error}",
                 key="metrics.listen",
                 hint="name a free port or a path in a folder of this user",
-            ) from error
+            )
+            if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+                refused.exit_code = 3  # whoever has the place may leave it, so a service manager should try again
+            raise refused from error
         self._listener = Listener(listening, self._serve, name="metrics", slots=SLOTS, failed=self._failed)
         self._listener.start()
 
@@ -72,6 +76,8 @@ class MetricsServer:
         path = Path(place.path)
         if path.exists() and not path.is_socket():
             raise FileExistsError(f"{path} is there, and is no socket")
+        if is_listened_at(path.parent, path.name):
+            raise OSError(errno.EADDRINUSE, "another program listens there")
         made = bind(path.parent, path.name)
         self._inode = path.lstat().st_ino
         return made
@@ -112,7 +118,7 @@ class MetricsServer:
 
 def _is_ours(host: str) -> bool:
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    return name.lower() in ("localhost", "[::1]", "::1") or name.startswith("127.")
+    return name.lower() == "localhost" or is_loopback(name.strip("[]"))
 
 
 def _head(connection: socket.socket) -> bytes | None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 __all__ = ["ServiceManager"]
 
 START_S = 300  # as TimeoutStartSec in the units: a start that says nothing for so long hangs
-SEND_S = 1.0  # a manager that does not read must not stop us
+SEND_S = 1.0  # what is said once may wait so long for a manager that does not read; what comes again does not wait
 
 
 class ServiceManager:
@@ -35,7 +35,7 @@ class ServiceManager:
 
     def starting(self, status: str) -> None:
         """Say that start-up goes on, and that it may take `START_S` more from now; the worker says so at its work."""
-        self._send(f"EXTEND_TIMEOUT_USEC={START_S * 1_000_000}\nSTATUS={_line(status)}")
+        self._send(f"EXTEND_TIMEOUT_USEC={START_S * 1_000_000}\nSTATUS={_line(status)}", wait_s=0.0)
 
     def ready(self, status: str) -> None:
         """Say that start-up is over."""
@@ -43,11 +43,11 @@ class ServiceManager:
 
     def status(self, status: str) -> None:
         """Say what we are doing, in one line."""
-        self._send(f"STATUS={_line(status)}")
+        self._send(f"STATUS={_line(status)}", wait_s=0.0)
 
     def alive(self) -> None:
         """Say that the worker got something done; call it from the worker only."""
-        self._send("WATCHDOG=1")
+        self._send("WATCHDOG=1", wait_s=0.0)
 
     def reloading(self) -> None:
         """Say that the configuration is being read again; `ready` ends it."""
@@ -57,12 +57,12 @@ class ServiceManager:
         """Say that we are on our way out."""
         self._send(f"STOPPING=1\nSTATUS={_line(status)}")
 
-    def _send(self, message: str) -> None:
+    def _send(self, message: str, *, wait_s: float = SEND_S) -> None:
         if not self._address:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
-                connection.settimeout(SEND_S)
+                connection.settimeout(wait_s)
                 connection.sendto(message.encode("utf-8", "replace"), self._address)
         except OSError:
             # The manager may be restarting or its socket full; telling it is a courtesy that must never stop us.

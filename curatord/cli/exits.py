@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from curatord.errors import CuratorError
+from curatord.errors import CuratorError, StateError
 
 __all__ = [
     "NEEDS_A_HUMAN",
@@ -12,6 +12,7 @@ __all__ = [
     "SKIPPED",
     "is_final",
     "of_changes",
+    "of_daemon",
     "of_doctor",
     "of_error",
     "of_refined",
@@ -38,6 +39,16 @@ _OF_OUTCOME = {
 def of_error(error: CuratorError) -> int:
     """Return the code of an error raised on purpose; each class of `curatord.errors` carries its own."""
     return error.exit_code
+
+
+def of_daemon(error: CuratorError) -> int:
+    """
+    Return the code of an error that ended the daemon.
+
+    A state folder that cannot be used just now (a full disk, one that reports errors, a mount that is away) is no
+    conflict: a start in a minute may find it well, so a service manager must not give up on us for it.
+    """
+    return SKIPPED if type(error) is StateError else of_error(error)
 
 
 def is_final(code: int) -> bool:

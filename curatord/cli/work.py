@@ -72,8 +72,8 @@ def daemon(context: Context) -> int:
         with context.app(loaded=loaded) as app:
             code = app.daemon()
     except CuratorError as error:
-        code = exits.of_error(error)
-        if not (plainly and exits.is_final(code)):
+        code = exits.of_daemon(error)
+        if code == exits.of_error(error) and not (plainly and exits.is_final(code)):
             raise
         from curatord.cli.main import say
 

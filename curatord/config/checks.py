@@ -116,6 +116,8 @@ def _outlets(config: Config) -> Iterator[Problem]:
         what = why_not(listen)
         if what is not None:
             yield _problem("metrics.listen", what, "127.0.0.1:9464, '[::1]:9464' or unix:/run/user/1000/curatord.sock")
+        elif listen.startswith("unix:") and _inside(listen.removeprefix("unix:"), config.state_dir):
+            yield _problem("metrics.listen", "lies within the state folder, whose sockets are curatord's own")
 
 
 def _llm(config: Config) -> Iterator[Problem]:

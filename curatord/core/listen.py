@@ -6,7 +6,7 @@ import re
 
 from curatord.core.cheap import dataclass
 
-__all__ = ["TcpPlace", "UnixPlace", "place_of", "why_not"]
+__all__ = ["TcpPlace", "UnixPlace", "is_loopback", "place_of", "why_not"]
 
 # 127.0.0.0/8 and ::1 as addresses; `localhost` is a name that a machine may point elsewhere, so it is taken for the
 # address it stands for.
@@ -29,6 +29,13 @@ class UnixPlace:
     path: str
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether *host*, without brackets, is an address of this machine's loopback; a name is none."""
+    return host == "::1" or (
+        _IPV4.fullmatch(host) is not None and host.isascii() and all(int(part) < 256 for part in host.split("."))
+    )
+
+
 def place_of(said: str) -> TcpPlace | UnixPlace:
     """
     Return the place that *said* names.
@@ -49,7 +56,7 @@ def place_of(said: str) -> TcpPlace | UnixPlace:
         raise ValueError(f"there is no port {port}")
     if host.lower() == "localhost":
         host = "127.0.0.1"
-    if host == "::1" or (_IPV4.fullmatch(host) and all(int(part) < 256 for part in host.split("."))):
+    if is_loopback(host):
         return TcpPlace(host=host, port=port)
     raise ValueError(f"{host} could be reached from other machines; only this machine's own addresses are taken")
 

@@ -62,6 +62,8 @@ def test_the_page_is_given(port: int) -> None:
         ("POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", "405"),
         ("GET /metrics HTTP/1.1\r\nHost: rebound.example:9464\r\n\r\n", "403"),
         ("GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\nHOST: rebound.example\r\n\r\n", "403"),
+        ("GET /metrics HTTP/1.1\r\nHost: 127.evil.example\r\n\r\n", "403"),
+        ("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\n\r\n", "403"),
         ("nonsense\r\n\r\n", "400"),
         ("\x00\xff\r\n\r\n", "400"),
     ],
@@ -136,6 +138,22 @@ def test_a_unix_socket_does_too(tmp_path: Path) -> None:
 
     assert ("HTTP/1.1 200 OK", PAGE) == answer
     assert not path.exists()
+
+
+def test_a_socket_that_somebody_listens_at_is_left(tmp_path: Path) -> None:
+    """Another program's callers must not come to us, nor find nothing when we have gone."""
+    path = tmp_path / "m.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        with pytest.raises(ConfigError) as met:
+            MetricsServer(f"unix:{path}", lambda: PAGE, set_up(form="text", verbose=False)).start()
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(path))
+        connection.close()
+
+    assert "metrics.listen" == met.value.key
+    assert path.is_socket()
 
 
 def test_a_file_in_its_place_is_left(tmp_path: Path) -> None:

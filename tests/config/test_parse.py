@@ -122,6 +122,7 @@ def test_paths_are_expanded_and_relative_to_the_file() -> None:
             "less than stale_after",
         ),
         ("gates:\n  session_force: 1m\n", 2, "gates.session_force", "less than session_quiet"),
+        ("state_dir: /s\nmetrics:\n  listen: unix:/s/control.sock\n", 3, "metrics.listen", "within the state folder"),
         ("sources:\n  - path: /x\n", 2, "sources[0].host", "must be set"),
         ("sources: {host: hermes}\n", 1, "sources", "expected a list"),
         ("sources:\n  - host: emacs\n", 2, "sources[0].host", "expected claude-code | hermes"),

@@ -60,3 +60,13 @@ def test_a_place_that_somebody_named_is_waited_for(tmp_path: Path) -> None:
 
     assert 1 == len(held(world))
     assert "active" == age(world)
+
+
+def test_doctor_says_where_nothing_ages(tmp_path: Path) -> None:
+    """A library that is held is told with its reason; one that ages is not."""
+    world = with_source(tmp_path, "host: openclaw, path: home/elsewhere")
+    world.app.scan()
+    checks = {check["check"]: check["found"] for check in world.app.doctor(notices=(), llm=False)}
+
+    assert "nothing in it ages" in checks["library claude"]
+    assert "nothing in it ages" not in checks["library hermes"]

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -186,7 +187,8 @@ def test_a_stop_in_the_first_scan_is_heard(manager: Manager) -> None:
     """In the midst of a long history it ends after the file at hand; what was not read is read by the next start."""
     long_history(manager, sessions=3000, records=20)
     process = manager.start()
-    manager.until("STATUS=scanning")
+    manager.until("STATUS=reading transcripts")
+    time.sleep(0.1)  # reading all of it takes some ten times as long
     process.send_signal(signal.SIGTERM)
 
     assert manager.until("STOPPING=1\nSTATUS=stopping, was scanning")
@@ -237,3 +239,39 @@ def test_a_stop_while_a_model_is_silent_is_heard(manager: Manager) -> None:
         assert 143 == process.wait(timeout=STOP_S)
     (run,) = sorted((manager.folder / "state/runs").glob("*/run.json"))
     assert "interrupted" == json.loads(run.read_text())["outcome"]
+
+
+def ended(folder: Path, *flags: str, **environ: str) -> tuple[int, str]:
+    """Start a daemon that cannot work, and return its exit code and what it said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "curatord", "--config", str(folder / "curatord.yaml"), "daemon", *flags],
+        env={"HOME": str(folder / "home"), "PATH": os.defpath, "PYTHONPATH": str(ROOT), **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("--exit-zero-if-final",)])
+def test_a_state_that_cannot_be_used_just_now_is_worth_another_start(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """A disk that is full or away for a minute must not make the service manager give up for good."""
+    make_demo(tmp_path / "demo", datetime.now(UTC))
+    (tmp_path / "file").write_text("no folder")
+
+    code, words = ended(tmp_path / "demo", *flags, CURATORD_STATE_DIR=str(tmp_path / "file" / "state"))
+
+    assert (3, True) == (code, "state folder" in words)
+
+
+@pytest.mark.parametrize("flags", [(), ("--exit-zero-if-final",)])
+def test_a_port_that_is_taken_is_worth_another_start(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """Whoever has it may leave; a configuration that is wrong stays wrong, and is told once."""
+    make_demo(tmp_path / "demo", datetime.now(UTC))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        taken = ended(tmp_path / "demo", *flags, CURATORD_METRICS__LISTEN=f"127.0.0.1:{port}")
+    wrong = ended(tmp_path / "demo", *flags, CURATORD_METRICS__LISTEN="0.0.0.0:9464")
+
+    assert (3, 0 if flags else 2) == (taken[0], wrong[0])

@@ -31,13 +31,17 @@ def libraries(ward: Ward) -> Sequence[Check]:
     ours = [(settings.name, settings.path) for settings in ward.parts.config.libraries]
     found, _ = other_daemons(ward.parts.state_dir, ours)
     facts = []
+    testimony = None if ward.forgot else ward.parts.testimony({})
     for settings, library in ward.parts.libraries:
         others = [
             f"process {other.pid} with the state folder {other.state_dir}"
             for other in found
             if settings.name in other.shared
         ]
-        facts.append(_facts(ward, settings, ward.parts.library_view(settings, library), others))
+        seen = _facts(ward, settings, ward.parts.library_view(settings, library), others)
+        if testimony is not None:
+            seen = replace(seen, held=testimony.clock(settings, first_scan_at=None, doubts=()).doubts)
+        facts.append(seen)
     return check_libraries(facts)
 
 

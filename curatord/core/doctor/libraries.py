@@ -43,6 +43,7 @@ class LibraryFacts:
         unlisted: What could not be listed, in words.
         schedule_unreadable: Words where the host's schedule cannot be read.
         warnings: What was odd in the host's files.
+        held: Why nothing in it may be aged now, by what its sources can tell.
         others: Other daemons that curate it, in words.
         recorded: What the last run, scan or round of the daemon found wrong with it and this look does not: a service
             may see less than its user does (bugs B155), or it was mended since.
@@ -68,6 +69,7 @@ class LibraryFacts:
     unlisted: Sequence[str] = ()
     schedule_unreadable: str | None = None
     warnings: Sequence[str] = ()
+    held: Sequence[str] = ()
     curator: HostCurator | None = None
     others: Sequence[str] = ()
     recorded: Sequence[str] = ()
@@ -110,6 +112,7 @@ def check_library(library: LibraryFacts) -> Check:
         *conflicts,
         *_rights(library),
         *_recorded(library),
+        *_held(library),
         *_ownership(library),
         *_archive(library),
         *_others(library),
@@ -144,6 +147,14 @@ def _rights(library: LibraryFacts) -> list[Issue]:
         mend = "let this user read it; what is not seen is not taken for gone"
         issues.append(Issue(level="warning", words=words, mend=mend))
     return issues
+
+
+def _held(library: LibraryFacts) -> list[Issue]:
+    if not library.held or library.manage == "none":
+        return []
+    words = f"nothing in it ages: {'; '.join(library.held[:2])}"
+    mend = "curatord scan, then the checks of its sources; name under `sources` only places that are there"
+    return [Issue(level="warning" if library.handed_over else "note", words=words, mend=mend)]
 
 
 def _recorded(library: LibraryFacts) -> list[Issue]:
