@@ -61,7 +61,9 @@ _ORDERS = re.compile(
 )
 
 _ALWAYS = re.compile(
-    r"\b(?:(?:always|immer|stets)\b(?:[ \t]+\w{1,20}){0,1}?[ \t]+|(?:every|each)[ \t]+time\b[^.!?\n]{0,40}?\b)(?:obey|follow|trust|believe|accept|approve|allow|grant|copy|send|upload"
+    r"\b(?:(?:always|immer|stets)\b(?:[ \t]+\w{1,20}){0,1}?[ \t]+"
+    r"|(?:every|each)[ \t]+time\b[^.!?\n]{0,40}?\b)"
+    r"(?:obey|follow|trust|believe|accept|approve|allow|grant|copy|send|upload"
     r"|post|forward|e?-?mail|share|publish|transmit|sync|download|fetch|execute|eval(?:uate)?|install|disable|skip)\b[^.!?\n]{0,80}",
     re.IGNORECASE,
 )
