@@ -191,6 +191,8 @@ PGPASS = re.compile(
     r"([^\s:\"'`[][^\s:\"'`]{5,200}+)"
 )
 
+PGPASS_HINT = re.compile(r":(?:54[0-9]{2}|6432|\*):")
+
 STRONG = re.compile(
     r"pass(?:word|wd|phrase|code|wort)|kennwort|[_-](?:pwd|pass|pw)$|^pwd$|secret|PGPASS", re.IGNORECASE
 )
@@ -214,7 +216,7 @@ REFERENCE = re.compile(
 )
 NAME_OF_ONE = re.compile(r"[A-Za-z_]+")
 UUID = re.compile(r"^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
-KEYISH = re.compile(r"pass|pwd|secret|token|key|cred|auth|bearer|jwt|dsn|cookie|sas|sig|pw", re.IGNORECASE)
+KEYISH = re.compile(r"pass|kennw|pwd|secret|token|key|cred|auth|bearer|jwt|dsn|cookie|sas|sig|pw", re.IGNORECASE)
 
 # A marker ends what stood before it, so a secret that was glued to another one shows in the next round.
 MAX_ROUNDS = 8
@@ -336,7 +338,7 @@ def _once(text: str, counts: Counts, *, emails: bool) -> str:
         text = SSHPASS.sub(behind("password", lambda _: True), text)
     if "mysql" in lowered or "mariadb" in lowered or "redis-cli" in lowered:
         text = OPTION.sub(behind("password", _wordless), text)
-    if ":5432:" in text or ":*:" in text:
+    if PGPASS_HINT.search(text):
         text = PGPASS.sub(behind("password", _wordless), text)
     if KEYISH.search(text):
         text = _each(ASSIGNED, named, text)
