@@ -522,6 +522,32 @@ def test_budget_leaves_the_rest_due(opened: Opened) -> None:
     assert {"s0": "skipped", "s1": "skipped", "s2": "skipped"} == world.states()
 
 
+def test_a_server_that_refuses_every_request_puts_no_session_aside(opened: Opened) -> None:
+    """It is the server's trouble: after the second refusal the pass ends, and nothing counts against a session."""
+    world, server = opened("--fault", "400")
+    for number in range(4):
+        world.session(f"s{number}", CORRECTED, ago=3 - number / 2)
+    calls = []
+    for _ in range(7):
+        world.run()
+        calls.append(len(server.calls()))
+        world.clock.at += timedelta(hours=7)
+
+    rows = [world.distil(f"s{number}") for number in range(4)]
+    assert [(0, False)] * 4 == [(row["failures"], row["aside"]) for row in rows]
+    assert max(after - before for before, after in zip([0, *calls], calls, strict=False)) <= 4
+
+
+def test_a_session_whose_request_alone_is_refused_counts_it(opened: Opened) -> None:
+    """Others were answered, so it is something in this one."""
+    world, _ = opened("--fault", "400:1")
+    for number in range(3):
+        world.session(f"s{number}", CORRECTED, ago=3 - number / 2)
+    world.run()
+
+    assert 1 == world.distil("s0")["failures"]
+
+
 def test_an_endpoint_that_is_down_is_not_hammered(opened: Opened) -> None:
     """Sessions stay due, and ticks wait longer and longer."""
     world, server = opened("--fault", "503")
