@@ -337,7 +337,7 @@ class Daemon:
                 self._log.debug("worker.busy", at_work_on=kind, reason=str(error))
             except CuratorError as error:
                 if isinstance(message, _Recover) and isinstance(error, StateError):
-                    raise  # a start that cannot use its own state needs a human, not a retry
+                    raise  # it is not up: whoever started it decides by the exit code whether to try again
                 self._failed(kind, error, hint=error.hint)
             except Exception as error:  # noqa: BLE001 - the one place: a bug ends this round, not the daemon
                 self._failed(kind, error, traceback=True)

@@ -252,7 +252,7 @@ def test_a_busy_scan_is_no_trouble(start: Callable[..., Process]) -> None:
 
 
 def test_an_unusable_state_ends_the_start(start: Callable[..., Process]) -> None:
-    """It needs a human, and the service manager must not see a daemon that is up."""
+    """The service manager must not see a daemon that is up; by the exit code it tries again, or not."""
     daemon = start(RECOVER="state")
 
     assert StateError.exit_code == daemon.popen.wait(timeout=WAIT_S)
