@@ -129,7 +129,7 @@ def system_unit(facts: ServiceFacts) -> str:
 
 
 _START_LIMIT = (
-    "# A storm of starts is ended. Those that fail a minute apart are not: a disk may be full for an hour, and then not.",
+    "# A storm of starts is ended. Those that fail a minute apart are not: a disk may be full for hours.",
     "StartLimitIntervalSec=10min",
     "StartLimitBurst=20",
 )
