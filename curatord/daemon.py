@@ -25,6 +25,9 @@ what `status` reads: a worker that hangs is not alive (B118, B129).
 Signal handlers set plain attributes and put into a `SimpleQueue`, whose `put` may interrupt itself; a lock taken in a
 handler that interrupts its own holder would never be had.
 
+A state folder that is removed under it is made anew, with its lock, before the next thing is done (`_hold`); where
+another daemon was quicker, this one stops.
+
 Somebody else at work by hand is no trouble: what found a lock taken is done at the next tick, recovery included.
 
 Orders of the command line come through the control socket (`curatord.desk`) as messages like all others; what their
@@ -259,6 +262,7 @@ class Daemon:
         self._repeating = Repeating(log, clock.now)
         self._trouble = Repeats()  # by kind of message
         self._instance: DaemonInstance | None = None
+        self._ousted: BusyError | None = None  # another daemon has our place
         self._announced: set[str] = set()
         self._scanned: _Scanned | None = None
         self._proven = 0
@@ -266,7 +270,13 @@ class Daemon:
         self._shown_at: datetime | None = None
 
     def run(self) -> int:
-        """Work until a signal says stop, and return the exit code: 130 or 143."""
+        """
+        Work until a signal says stop, and return the exit code: 130 or 143.
+
+        Raises:
+            BusyError: There is a daemon already, or another one has taken this one's place.
+            StateError: What a former one left unfinished cannot be brought to an end.
+        """
         with DaemonInstance(self._app.state_dir) as instance:
             self._instance = instance
             self._worker = threading.get_ident()
@@ -293,6 +303,8 @@ class Daemon:
                 if self._watcher is not None:
                     self._watcher.stop()
             self._log.info("daemon.stopped", signal=signal.Signals(self._signal).name if self._signal else None)
+        if self._ousted is not None and not self._signal:
+            raise self._ousted
         return 128 + self._signal if self._signal else 0
 
     def stop(self, number: int = 0) -> None:
@@ -337,7 +349,7 @@ class Daemon:
                 self._log.debug("worker.busy", at_work_on=kind, reason=str(error))
             except CuratorError as error:
                 if isinstance(message, _Recover) and isinstance(error, StateError):
-                    raise  # a start that cannot use its own state needs a human, not a retry
+                    raise  # it is not up: whoever started it decides by the exit code whether to try again
                 self._failed(kind, error, hint=error.hint)
             except Exception as error:  # noqa: BLE001 - the one place: a bug ends this round, not the daemon
                 self._failed(kind, error, traceback=True)
@@ -435,12 +447,36 @@ class Daemon:
                 self._rescan()
                 return
         if paths:
+            self._hold()
             self._announced |= paths
             ordered = sorted(paths)
             for begin in range(0, len(ordered), PORTION):
                 self._app.scan_paths(ordered[begin : begin + PORTION], stop=self._asked)
                 if self._asked():
                     return
+
+    def _hold(self) -> None:
+        """
+        See that the state folder is still ours before anything is done with it; what was removed is made anew.
+
+        Raises:
+            BusyError: Another daemon has it; this one stops.
+            StateError: It cannot be used just now.
+        """
+        if self._instance is None:
+            return
+        try:
+            renewed = self._instance.renew()
+        except BusyError as error:
+            self._log.error("daemon.ousted", state_dir=str(self._app.state_dir), error=str(error))
+            self._ousted = error
+            self.stop()
+            raise
+        if renewed:
+            self._log.warning("daemon.renewed", state_dir=str(self._app.state_dir), reason="its lock was gone")
+            # Whatever else was in the folder may be gone with it, or be another's.
+            self._shown_at = None
+            self._rescan_wanted = self._unrecovered = True
 
     def _recover(self) -> None:
         """Recover where that was not done yet; with somebody else at work, the next tick tries again."""
@@ -449,6 +485,7 @@ class Daemon:
             self._unrecovered = False
 
     def _round(self) -> None:
+        self._hold()
         self._app.begin_round()
         self._keep_pace()
         if self._control is not None:
@@ -491,6 +528,7 @@ class Daemon:
         return slept or passed >= pause - self._tick_s / 2
 
     def _rescan(self) -> None:
+        self._hold()
         self._publish("scanning")
         self._rescan_wanted = False
         began_at, began, spent = self._clock.now(), self._clock.monotonic(), time.thread_time()
@@ -513,6 +551,7 @@ class Daemon:
         self._publish(f"{order.command}, as ordered")
         began = self._clock.monotonic()
         try:
+            self._hold()
             if order.command == "reload":
                 order.finish({"changed": list(self._reload())})
             else:

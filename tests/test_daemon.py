@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -252,7 +253,7 @@ def test_a_busy_scan_is_no_trouble(start: Callable[..., Process]) -> None:
 
 
 def test_an_unusable_state_ends_the_start(start: Callable[..., Process]) -> None:
-    """It needs a human, and the service manager must not see a daemon that is up."""
+    """The service manager must not see a daemon that is up; by the exit code it tries again, or not."""
     daemon = start(RECOVER="state")
 
     assert StateError.exit_code == daemon.popen.wait(timeout=WAIT_S)
@@ -381,6 +382,62 @@ def test_a_second_daemon_is_kept_out(start: Callable[..., Process]) -> None:
     assert first.popen.poll() is None
 
 
+def test_a_state_folder_that_is_removed_is_made_anew(start: Callable[..., Process]) -> None:
+    """It is seen, asked and kept for itself as before: a lock of a removed file would keep nobody out."""
+    daemon = start()
+    assert daemon.until(lambda: live_status(daemon.state) is not None)
+
+    shutil.rmtree(daemon.state)
+
+    assert daemon.until(lambda: (live_status(daemon.state) or {}).get("activity") == "idle")
+    assert daemon.until(lambda: running_daemon(daemon.state).get("pid") == daemon.popen.pid)
+    second = start()
+    assert 5 == second.popen.wait(timeout=WAIT_S)
+    assert daemon.popen.poll() is None
+    assert 1 == daemon.log().count("daemon.renewed")
+
+
+def test_what_was_in_a_removed_folder_is_read_again_at_once(start: Callable[..., Process]) -> None:
+    """The state is empty then; a rescan would be due in an hour only."""
+    daemon = start(RESCAN_S="3600", TICK_S="0.2")
+    assert daemon.until(lambda: "gates" in daemon.calls())
+
+    shutil.rmtree(daemon.state)
+
+    assert daemon.until(lambda: daemon.calls().count("rescan") >= 2)
+    assert daemon.until(lambda: daemon.calls().count("recover") >= 2)
+
+
+def test_who_lost_its_folder_to_another_daemon_stops(start: Callable[..., Process], tmp_path: Path) -> None:
+    """Two would do everything twice; the one that has the lock that others find stays, and keeps what it published."""
+    first = start(RESCAN_S="3600", TICK_S="1.5")
+    assert first.until(lambda: "gates" in first.calls())
+
+    first.state.rename(tmp_path / "away")
+    second = start()
+
+    assert 5 == first.popen.wait(timeout=WAIT_S)
+    assert "daemon.ousted" in first.log()
+    assert second.until(lambda: running_daemon(second.state).get("pid") == second.popen.pid)
+    assert live_status(second.state) is not None
+
+
+def test_a_folder_that_cannot_be_made_just_now_is_waited_for(start: Callable[..., Process], tmp_path: Path) -> None:
+    """It does nothing meanwhile, and goes on where it was once that is possible."""
+    daemon = start()
+    assert daemon.until(lambda: live_status(daemon.state) is not None)
+    daemon.state.rename(tmp_path / "away")
+    daemon.state.write_text("in its place")
+    assert daemon.until(lambda: "worker.failed" in daemon.log())
+    scans = daemon.calls().count("rescan")
+
+    daemon.state.unlink()
+
+    assert daemon.until(lambda: running_daemon(daemon.state)["alive"])
+    assert daemon.until(lambda: daemon.calls().count("rescan") > scans)
+    assert daemon.popen.poll() is None
+
+
 def test_a_killed_daemon_leaves_no_lock(start: Callable[..., Process]) -> None:
     """The kernel holds the lock, so nothing stale keeps the next one out or looks alive."""
     first = start()
@@ -503,3 +560,15 @@ def test_the_lock_can_be_taken_again_after_it_was_given_back(tmp_path: Path) -> 
 def test_rescans_come_seldom_where_events_are_proven(cost_s: float, watched: bool, proven: int, pause_s: float) -> None:
     """They take the same small share of a processor, however large the history is."""
     assert pause_s == pytest.approx(rescan_pause(cost_s, every_s=60.0, watched=watched, proven=proven))
+
+
+def test_a_lock_is_kept_where_files_have_no_lasting_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems number a file anew at each look; a daemon there must not think itself ousted by itself."""
+    monkeypatch.setattr(os.path, "samestat", lambda _one, _other: False)
+
+    with DaemonInstance(tmp_path) as instance:
+        assert not instance.renew()
+        assert running_daemon(tmp_path)["alive"]
+        (tmp_path / "daemon.lock").unlink()
+        assert instance.renew()
+        assert running_daemon(tmp_path)["alive"]

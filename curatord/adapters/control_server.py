@@ -15,6 +15,7 @@ import os
 import queue
 import select
 import socket
+import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -147,7 +148,7 @@ class ControlServer:
         self._log = log
         self._listener: Listener | None = None
         self._inode = 0
-        self._closing = False
+        self._unavailable: str | None = None  # why it could not listen, as it was said
 
     @property
     def path(self) -> Path:
@@ -155,38 +156,52 @@ class ControlServer:
         return self._folder / NAME
 
     def start(self) -> None:
-        """Listen; where that cannot be it is said, and the daemon does without."""
+        """Listen; where that cannot be it is said once, and the daemon does without until `check` finds that it can."""
         try:
             listening = bind(self._folder, NAME)
             self._inode = self.path.lstat().st_ino
         except OSError as error:
-            self._log.warning(
-                "control.unavailable",
-                path=str(self.path),
-                error=str(error),
-                hint="commands work all the same, each in its own process",
-            )
+            if str(error) != self._unavailable:
+                self._unavailable = str(error)
+                self._log.warning(
+                    "control.unavailable",
+                    path=str(self.path),
+                    error=str(error),
+                    hint="commands work all the same, each in its own process; it is tried again at each tick",
+                )
             return
+        if self._unavailable is not None:
+            self._log.info("control.recovered", path=str(self.path), was=self._unavailable)
+            self._unavailable = None
         self._listener = Listener(
             listening, self._serve, name="control", slots=SLOTS, full=self._full, failed=self._failed
         )
         self._listener.start()
 
     def check(self) -> None:
-        """Listen anew where somebody removed the socket, as cleaners of old files do."""
-        if self._listener is not None and not self.path.is_socket():
+        """Listen anew where somebody removed or replaced the socket, as cleaners of old files do, or where none was."""
+        if self._listener is not None:
+            if self._is_ours():
+                return
             self._log.warning("control.renewed", path=str(self.path), reason="the socket was gone")
             self._listener.stop(0.0)
             self._listener = None
-            self.start()
+        self.start()
 
     def stop(self, within_s: float = 2.0) -> None:
         """Take no more questions, let the last answers out for a moment, and remove the socket."""
-        self._closing = True
         listener, self._listener = self._listener, None
         if listener is not None:
             unbind(self.path, self._inode)
             listener.stop(within_s)
+
+    def _is_ours(self) -> bool:
+        """Return whether our socket is the one that others find; whoever asks holds the daemon's lock."""
+        try:
+            found = self.path.lstat()
+        except OSError:
+            return False
+        return stat.S_ISSOCK(found.st_mode) and found.st_ino == self._inode
 
     def _failed(self, error: Exception) -> None:
         self._log.error("control.failed", error=f"{type(error).__name__}: {error}", exc_info=error)

@@ -4,6 +4,10 @@ One daemon per state folder, and what others may know of it.
 `daemon.lock` is held by the kernel for as long as the daemon lives, so there is no stale pid file to believe in:
 whoever can lock it knows that no daemon runs. `daemon.json` says who holds it and what it is doing; it is only
 believed while the lock is held.
+
+A lock is that of a file and not of its name: where the state folder is removed under a running daemon, the next one
+makes and locks another file of that name. So whoever has the lock looks whether its file is still the one that
+others would find (`renew`), and each taking looks once more after it was locked.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ __all__ = ["DaemonInstance", "running_daemon", "silence_of"]
 # The worker renews its word each five minutes; one call of a slow model may be longer than that.
 SILENT_AFTER = timedelta(minutes=15)
 
+TRIES = 5  # a lock whose file goes away so often while it is taken is none of a file system that we know
 LOCK_NAME, STATE_NAME = "daemon.lock", "daemon.json"
 
 
@@ -34,9 +39,66 @@ class DaemonInstance:
     def __init__(self, state_dir: Path) -> None:
         self._dir = state_dir
         self._descriptor = -1
+        self._told_apart = True  # whether this file system says by its numbers which file is which
 
     def __enter__(self) -> Self:
+        self._descriptor = self._take()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.is_ours():
+            (self._dir / STATE_NAME).unlink(missing_ok=True)
+        self._release()
+
+    def is_ours(self) -> bool:
+        """Return whether the lock that we hold is the one that others find in the state folder."""
         path = self._dir / LOCK_NAME
+        return self._descriptor >= 0 and (
+            _is_file_at(self._descriptor, path) if self._told_apart else os.path.lexists(path)
+        )
+
+    def renew(self) -> bool:
+        """
+        Take the lock anew where its file was removed or replaced, and return whether that was needed.
+
+        Raises:
+            BusyError: Another daemon has taken it meanwhile.
+            StateError: The state folder cannot be used just now.
+        """
+        if self.is_ours():
+            return False
+        self._release()
+        try:
+            self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(f"cannot make {self._dir}: {error}", hint="look at the rights of its parents") from error
+        self._descriptor = self._take()
+        return True
+
+    def _release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _take(self) -> int:
+        """
+        Return the locked file; one that was removed between its opening and its locking is nobody's lock.
+
+        File systems that number a file anew at each look exist below containers and over networks; there, as before
+        any of this, a name has to do.
+        """
+        path = self._dir / LOCK_NAME
+        for _ in range(TRIES):
+            descriptor = self._open_locked(path)
+            if _is_file_at(descriptor, path):
+                return descriptor
+            os.close(descriptor)
+        self._told_apart = False
+        return self._open_locked(path)
+
+    def _open_locked(self, path: Path) -> int:
         try:
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -49,18 +111,17 @@ class DaemonInstance:
                 holder=str(pid or ""),
                 hint="stop that one first, or give this one a `state_dir` of its own",
             )
-        self._descriptor = descriptor
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        (self._dir / STATE_NAME).unlink(missing_ok=True)
-        os.close(self._descriptor)
-        self._descriptor = -1
+        return descriptor
 
     def publish(self, state: Mapping[str, Any]) -> None:
-        """Write what `status` shows of this daemon: a JSON object with `pid`, `since`, `at`, `watching`, `activity`."""
+        """
+        Write what `status` shows of this daemon: a JSON object with `pid`, `since`, `at`, `watching`, `activity`.
+
+        Raises:
+            OSError: It cannot be written, or the state folder is another's by now (`renew`).
+        """
+        if not self.is_ours():
+            raise FileNotFoundError(f"{self._dir / LOCK_NAME} was removed or replaced")
         temporary = self._dir / f".{STATE_NAME}.tmp"
         try:
             with os.fdopen(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
@@ -81,6 +142,14 @@ def _lock(descriptor: int) -> bool:
         else:
             return True
     return False
+
+
+def _is_file_at(descriptor: int, path: Path) -> bool:
+    """Return whether *path* names the very file that is open as *descriptor*."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
 
 
 def running_daemon(state_dir: Path) -> dict[str, Any]:

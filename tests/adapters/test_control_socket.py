@@ -50,6 +50,18 @@ class Office:
         return {"done": [command]}
 
 
+class Heard:
+    """A log that keeps the names of its events."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def note(self, event: str, **_values: Any) -> None:
+        self.events.append(event)
+
+    debug = info = warning = error = note
+
+
 @pytest.fixture
 def office() -> Office:
     return Office()
@@ -158,6 +170,38 @@ def test_a_removed_socket_comes_back(folder: Path, tmp_path: Path, office: Offic
 
     assert found is not None
     assert not (other / NAME).exists()
+
+
+def test_a_socket_that_could_not_be_made_is_tried_again(tmp_path: Path, office: Office) -> None:
+    """A folder that is away at the first try may be there at the next look; meanwhile it is said once."""
+    folder = tmp_path / "away"
+    log = Heard()
+    server = ControlServer(folder, office, log)
+    server.start()
+    server.check()
+    before = list(log.events)
+    folder.mkdir()
+
+    server.check()
+    found = live_status(folder)
+    server.stop()
+
+    assert ["control.unavailable"] == before
+    assert found is not None
+    assert ["control.unavailable", "control.recovered"] == log.events
+
+
+def test_a_socket_that_another_took_the_place_of_comes_back(tmp_path: Path, office: Office) -> None:
+    """Whoever holds the daemon's lock is the daemon, so the place is ours; a stale socket there would be silent."""
+    server = ControlServer(tmp_path, office, Heard())
+    server.start()
+    bind(tmp_path, NAME).close()
+
+    server.check()
+    found = live_status(tmp_path)
+    server.stop()
+
+    assert found is not None
 
 
 def test_a_stranger_hears_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,9 +129,9 @@ def system_unit(facts: ServiceFacts) -> str:
 
 
 _START_LIMIT = (
-    "# Five starts that fail within ten minutes are a fault to look at, not one to hide by trying for ever.",
+    "# A storm of starts is ended. Those that fail a minute apart are not: a disk may be full for hours.",
     "StartLimitIntervalSec=10min",
-    "StartLimitBurst=5",
+    "StartLimitBurst=20",
 )
 _NOTIFY = (
     "# READY=1 comes after the first scan of all transcripts. Over a long history that may take minutes, in which it",
@@ -147,8 +147,9 @@ _COMMON_RUN = (
     "# Reads the configuration again and takes it over as a whole, or refuses it as a whole and goes on as before.",
     "ExecReload=/bin/kill -HUP $MAINPID",
     "# 2 is a wrong configuration, 4 needs a human, 5 is another daemon: starting again would not help.",
+    "# Whatever else may pass: a disk that is full, a folder that is away, a port that is taken.",
     "Restart=on-failure",
-    "RestartSec=30s",
+    "RestartSec=1min",
     "RestartPreventExitStatus=2 4 5",
     "# Stopped by a signal on purpose.",
     "SuccessExitStatus=130 143",

@@ -152,6 +152,17 @@ def test_the_agent_has_documented_keys_of_their_types(make: Any) -> None:
     }
 
 
+@pytest.mark.parametrize("make", [user_unit, system_unit])
+def test_a_start_that_fails_for_hours_is_not_the_last(make: Any) -> None:
+    """A full disk fails each start; paced by `RestartSec` they must never reach the limit that ends the service."""
+    said = dict(re.findall(r"^(StartLimit\w+|Restart\w+)=(\d+)(?:min)?", make(facts()), re.MULTILINE))
+
+    starts = int(said["StartLimitIntervalSec"]) / int(said["RestartSec"])  # both are minutes
+
+    assert "RestartSec=1min" in make(facts())
+    assert starts + 1 < int(said["StartLimitBurst"])
+
+
 def test_the_agent_is_started_again_after_failures_only_and_seldom() -> None:
     """38,771 starts of a failing agent (bugs B153): KeepAlive says the opposite of what one thinks."""
     plist = plistlib.loads(agent(facts()).encode())
