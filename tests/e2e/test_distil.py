@@ -128,6 +128,24 @@ def test_a_fork_does_not_confirm_what_it_comes_from(opened: Opened) -> None:
     assert "candidate" == world.distil("s2")["state"]
 
 
+def test_a_fork_without_a_pointer_is_known_by_what_it_copied(opened: Opened) -> None:
+    """Claude Code's forks have a new id and the old records, and say nothing of where they come from."""
+    world, _ = opened(script=[reply(create("log-reading"))] * 2)
+    world.skill("deploy")
+    world.session("s1", CORRECTED, ago=3)
+    world.run()
+    path = world.claude / "projects" / "-home-dev-app" / "s1.jsonl"
+    world.session("s2", CORRECTED, ago=2)
+    fork = path.with_name("s2.jsonl")
+    head = path.read_text(encoding="utf-8")
+    fork.write_text(head.replace('"s1"', '"s2"') + fork.read_text(encoding="utf-8"), encoding="utf-8")
+
+    record = world.run()
+
+    assert [] == record["added"]
+    assert "candidate" == world.distil("s2")["state"]
+
+
 # --- Whose it is ------------------------------------------------------------------------------------------------------
 
 
