@@ -176,14 +176,15 @@ class Listener:
         until = time.monotonic() + within_s
         if self._thread.ident is not None:
             self._thread.join(within_s)
-        self._listening.close()
+        else:
+            self._listening.close()  # else the thread does: it may be about to ask for it
         with self._lock:
             left = list(self._at_work)
         for thread in left:
             thread.join(max(until - time.monotonic(), 0))
 
     def _accept(self) -> None:
-        with selectors.DefaultSelector() as selector, self._woken:
+        with selectors.DefaultSelector() as selector, self._woken, self._listening:
             selector.register(self._listening, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
             while not any(key.fileobj is self._woken for key, _ in selector.select()):
