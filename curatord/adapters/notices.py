@@ -24,6 +24,7 @@ from curatord.core.redact import redact
 __all__ = ["run_command", "write_file"]
 
 LOOK_EVERY_S = 0.05
+SAID_BYTES = 4096  # of what a command complains about
 SHOWN_CHARS = 300
 _PASSED_ON = frozenset(
     {
@@ -74,28 +75,37 @@ def run_command(
         stop: Asked while it is waited for; once true it is ended too.
     """
     passed = {name: value for name, value in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
-    with tempfile.TemporaryFile() as said:
-        try:
-            process = subprocess.Popen(  # noqa: S603 - the user's own words, from the user's own file; no shell
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-                env={**passed, **facts},
-                cwd="/",
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            return f"cannot be started: {getattr(error, 'strerror', None) or error}"
-        why = _waited(process, text, timeout_s, stop)
-        if why is None and process.returncode == 0:
-            return None
-        if why is None:
-            code = process.returncode
-            why = f"ended with {code}" if code >= 0 else f"ended by {_signal(-code)}"
-        said.seek(0)
-        words = shorten(redact(said.read(4096).decode("utf-8", "replace")), SHOWN_CHARS)
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the user's own words, from the user's own file; no shell
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**passed, **facts},
+            cwd="/",
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return f"cannot be started: {getattr(error, 'strerror', None) or error}"
+    assert process.stderr is not None, "it was asked for"
+    with process.stderr as errors:
+        os.set_blocking(errors.fileno(), False)
+        said = bytearray()
+        why = _waited(process, text, timeout_s, stop, lambda: _taken(errors.fileno(), said))
+        _taken(errors.fileno(), said)  # what it left behind; who it left behind is not waited for
+    if why is None and process.returncode == 0:
+        return None
+    if why is None:
+        code = process.returncode
+        why = f"ended with {code}" if code >= 0 else f"ended by {_signal(-code)}"
+    words = shorten(redact(said.decode("utf-8", "replace")), SHOWN_CHARS)
     return f"{why}: {words}" if words else why
+
+
+def _taken(descriptor: int, said: bytearray) -> None:
+    """Take what a command complains about off its pipe, once; the beginning is kept, the rest goes nowhere."""
+    with contextlib.suppress(OSError):
+        said += os.read(descriptor, 65_536)[: SAID_BYTES - len(said)]
 
 
 def _signal(number: int) -> str:
@@ -106,8 +116,10 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _waited(process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool]) -> str | None:
-    """Feed *process* and wait for its end; return why it had to be ended, or None."""
+def _waited(
+    process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool], drain: Callable[[], None]
+) -> str | None:
+    """Feed *process* and wait for its end, draining what it says; return why it had to be ended, or None."""
     assert process.stdin is not None, "it was asked for"
     with contextlib.suppress(OSError):  # it need not read; a line fits into any pipe
         process.stdin.write(text.encode() + b"\n")
@@ -116,6 +128,7 @@ def _waited(process: subprocess.Popen[bytes], text: str, timeout_s: float, stop:
         process.stdin.close()
     until = time.monotonic() + timeout_s
     while process.poll() is None:
+        drain()
         stopping = stop()
         if stopping or time.monotonic() >= until:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -61,7 +61,8 @@ def facts_of(
     """
     real_home = os.path.realpath(home)
     roots = [_library(settings) for settings in config.libraries if settings.manage != "none"]
-    writable = writable_folders(roots, home=real_home)
+    outlets = [folder for folder in _outlets(config) if folder not in ("/", real_home)]
+    writable = list(dict.fromkeys((*writable_folders(roots, home=real_home), *outlets)))
     kept_open = [path for pair in roots for path in pair] + ([os.path.realpath(state_dir)] if state_dir else [])
     return ServiceFacts(
         command=command,
@@ -72,10 +73,28 @@ def facts_of(
         uid=uid,
         gid=gid,
         writable=writable,
-        read_only=read_only_folders(_transcripts(config, environ, home), kept_open=[*kept_open, *writable]),
+        read_only=read_only_folders(
+            [*_transcripts(config, environ, home), *_consulted(config)], kept_open=[*kept_open, *writable]
+        ),
         variables=carried_variables(environ),
         credentials=credentials_of(config),
     )
+
+
+def _outlets(config: Config) -> list[str]:
+    """Return the folders of the files that it writes outside of libraries and state: a notice, a socket."""
+    listen = config.metrics.listen or ""
+    paths = [config.notices.file, listen.removeprefix("unix:") if listen.startswith("unix:") else None]
+    return [os.path.realpath(os.path.dirname(path)) for path in paths if path]  # noqa: PTH120 - text
+
+
+def _consulted(config: Config) -> list[str]:
+    """Return the folders of what it reads besides transcripts: prompts of the user's own, keys in files."""
+    endpoints = (config.llm.primary, config.llm.fallback) if config.llm is not None else ()
+    keys = [e.api_key for e in endpoints if e is not None and e.api_key is not None and e.api_key.kind == "file"]
+    found = [os.path.dirname(key.name) for key in keys]  # noqa: PTH120 - text
+    found += [config.prompts] if config.prompts is not None else []
+    return [real for path in found if os.path.isdir(real := os.path.realpath(path))]  # noqa: PTH112 - text
 
 
 def _library(settings: LibrarySettings) -> tuple[str, str]:

@@ -32,8 +32,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from math import log2
-from typing import Any
+from typing import Any, TypeAlias
 
 from curatord.core.cheap import dataclass
 
@@ -42,10 +43,15 @@ __all__ = ["KINDS", "Redacted", "redact", "redact_value", "redacted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """*text* with markers, and how many of each kind were put in."""
+    """
+    *text* with markers, and how many of each kind were put in.
+
+    *digests* count by kind and a short digest of the secret, so that two texts can be asked whether they hold the same.
+    """
 
     text: str
     counts: Mapping[str, int]
+    digests: Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +191,8 @@ PGPASS = re.compile(
     r"([^\s:\"'`[][^\s:\"'`]{5,200}+)"
 )
 
+PGPASS_HINT = re.compile(r":(?:54[0-9]{2}|6432|\*):")
+
 STRONG = re.compile(
     r"pass(?:word|wd|phrase|code|wort)|kennwort|[_-](?:pwd|pass|pw)$|^pwd$|secret|PGPASS", re.IGNORECASE
 )
@@ -208,7 +216,7 @@ REFERENCE = re.compile(
 )
 NAME_OF_ONE = re.compile(r"[A-Za-z_]+")
 UUID = re.compile(r"^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
-KEYISH = re.compile(r"pass|pwd|secret|token|key|cred|auth|bearer|jwt|dsn|cookie|sas|sig|pw", re.IGNORECASE)
+KEYISH = re.compile(r"pass|kennw|pwd|secret|token|key|cred|auth|bearer|jwt|dsn|cookie|sas|sig|pw", re.IGNORECASE)
 
 # A marker ends what stood before it, so a secret that was glued to another one shows in the next round.
 MAX_ROUNDS = 8
@@ -216,6 +224,8 @@ SHORT = 500  # characters of a text that is remembered with what became of it
 
 # Blanks to a pattern, and no signs that a text has: each stands for one escape while that is looked behind.
 ESCAPED = {"\\n": "\x1d", "\\r": "\x1e", "\\t": "\x1f"}
+
+Counts: TypeAlias = "Counter[tuple[str, str]]"  # by kind and digest
 
 KINDS = (
     *dict.fromkeys(token.kind for token in TOKENS),
@@ -246,17 +256,20 @@ def redacted(text: str, *, emails: bool = False) -> Redacted:
         text: Anything; other people's transcripts and skills.
         emails: Replace e-mail addresses too.
     """
-    counts: Counter[str] = Counter()
+    counts: Counts = Counter()
     text = _rounds(text, counts, emails=emails)
     if any(escape in text for escape in ESCAPED):
         # In JSON a line end is two signs, the second a letter, which hides what begins behind it. So it is looked
         # through once more with such pairs as the blanks that they mean.
         text = _rounds(_with(ESCAPED, text), counts, emails=emails)
         text = _with({blank: escape for escape, blank in ESCAPED.items()}, text)
-    return Redacted(text=text, counts=dict(counts))
+    kinds: Counter[str] = Counter()
+    for (kind, _), count in counts.items():
+        kinds[kind] += count
+    return Redacted(text=text, counts=dict(kinds), digests=dict(counts))
 
 
-def _rounds(text: str, counts: Counter[str], *, emails: bool) -> str:
+def _rounds(text: str, counts: Counts, *, emails: bool) -> str:
     for _ in range(MAX_ROUNDS):
         found = sum(counts.values())
         text = _once(text, counts, emails=emails)
@@ -271,14 +284,14 @@ def _with(changes: Mapping[str, str], text: str) -> str:
     return text
 
 
-def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
+def _once(text: str, counts: Counts, *, emails: bool) -> str:
     """Return *text* after one round of the plan; what was found is added to *counts*."""
 
     def whole(kind: str, check: Callable[[str], bool] | None = None) -> Callable[[re.Match[str]], str]:
         def put(match: re.Match[str]) -> str:
             if check is not None and not check(match[0]):
                 return match[0]
-            counts[kind] += 1
+            counts[kind, _digest(match[0])] += 1
             return f"[redacted:{kind}]"
 
         return put
@@ -287,7 +300,7 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
         def put(match: re.Match[str]) -> str:
             if REFERENCE.match(match[2]) or not accept(match[2]):
                 return match[0]
-            counts[kind] += 1
+            counts[kind, _digest(match[2])] += 1
             return f"{match[1]}[redacted:{kind}]"
 
         return put
@@ -297,7 +310,7 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
         start, end = match.start(index) - match.start(), match.end(index) - match.start()
         kind = _judge(match[1], match[index], quoted=index != 5)
         if kind is not None:
-            counts[kind] += 1
+            counts[kind, _digest(match[index])] += 1
             return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
         if index == 5:
             return None  # what stands there may be a name with a value of its own: `env: DB_PASSWORD=…`
@@ -325,7 +338,7 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
         text = SSHPASS.sub(behind("password", lambda _: True), text)
     if "mysql" in lowered or "mariadb" in lowered or "redis-cli" in lowered:
         text = OPTION.sub(behind("password", _wordless), text)
-    if ":5432:" in text or ":*:" in text:
+    if PGPASS_HINT.search(text):
         text = PGPASS.sub(behind("password", _wordless), text)
     if KEYISH.search(text):
         text = _each(ASSIGNED, named, text)
@@ -335,6 +348,10 @@ def _once(text: str, counts: Counter[str], *, emails: bool) -> str:
     if emails and "@" in text:
         text = EMAIL.sub(whole("email"), text)
     return text
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _each(pattern: re.Pattern[str], put: Callable[[re.Match[str]], str | None], text: str) -> str:
@@ -363,7 +380,7 @@ def _credential(value: str) -> bool:
     return len(value) >= 8 and not _code(value) and any(not c.isalpha() for c in value)
 
 
-def _said(counts: Counter[str]) -> Callable[[re.Match[str]], str]:
+def _said(counts: Counts) -> Callable[[re.Match[str]], str]:
     """Return the replacement for "the password is …", where only a value that is no word is one."""
 
     def put(match: re.Match[str]) -> str:
@@ -372,7 +389,7 @@ def _said(counts: Counter[str]) -> Callable[[re.Match[str]], str]:
         is_one = _random(value) if last == 3 else _wordless(value) and not _code(value)
         if REFERENCE.match(value) or "redacted:" in value or not is_one:
             return match[0]
-        counts["secret"] += 1
+        counts["secret", _digest(value)] += 1
         start = match.start(last) - match.start()
         return f"{match[0][:start]}[redacted:secret]{match[last][len(value) :]}"
 

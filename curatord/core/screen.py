@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from curatord.core.cheap import dataclass
+from curatord.core.fetch_and_run import fetched_and_run
 from curatord.core.inert import shorten
 from curatord.core.redact import redacted
 
@@ -59,49 +61,78 @@ def screen(text: str, *, where: Where, path: str | None = None) -> tuple[Finding
         where: What it is: a skill's description, the body of its SKILL.md, or a support file.
         path: Of a support file, within the package; its links are followed from there.
     """
-    found = [
-        *_secrets(text),
-        *_hidden(text, where),
-        *_injections(text, where),
-        *_fetched(text),
-        *_outside(text, path or ""),
-    ]
-    if where == "description":
-        found += _markup(text)
-    return tuple(found)
+    return _told(_hits(text, where, path or ""))
 
 
 def new_findings(before: str, after: str, *, where: Where, path: str | None = None) -> tuple[Finding, ...]:
-    """Return what is found in *after* and was not in *before*: a change is not to blame for what stood there."""
+    """
+    Return what is found in *after* and was not in *before*: a change is not to blame for what stood there.
+
+    Each occurrence counts, by its own text: a second one beside an old one is new, and so is another in its place.
+    """
     if before == after:
         return ()
-    old: dict[tuple[str, str], int] = {}
-    for finding in screen(before, where=where, path=path):
-        old[finding.code, finding.excerpt] = old.get((finding.code, finding.excerpt), 0) + 1
+    old = Counter(hit.same for hit in _hits(before, where, path or ""))
     fresh = []
-    for finding in screen(after, where=where, path=path):
-        key = (finding.code, finding.excerpt)
-        if old.get(key, 0) > 0:
-            old[key] -= 1
+    for hit in _hits(after, where, path or ""):
+        if old[hit.same] > 0:
+            old[hit.same] -= 1
         else:
-            fresh.append(finding)
-    return tuple(fresh)
+            fresh.append(hit)
+    return _told(fresh)
 
 
-def _at(code: ScreenCode, words: str, text: str, start: int, end: int) -> Finding:
-    begin = max(0, start - AROUND)
-    return Finding(
-        code=code, words=words, excerpt=shorten(text[begin : max(end, begin + 1)], EXCERPT_CHARS), start=start
-    )
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """One occurrence, before it is told. *key* is its own text: equal ones are taken for the same."""
+
+    code: ScreenCode
+    words: str
+    text: str
+    start: int
+    end: int
+    key: str = ""
+
+    @property
+    def same(self) -> tuple[str, str, str]:
+        return self.code, self.words, self.key or " ".join(self.text[self.start : self.end].split())
+
+    def told(self) -> Finding:
+        if self.code == "secret":
+            return Finding(code=self.code, words=self.words, excerpt=self.text)
+        begin = max(0, self.start - AROUND)
+        excerpt = shorten(self.text[begin : max(self.end, begin + 1)], EXCERPT_CHARS)
+        return Finding(code=self.code, words=self.words, excerpt=excerpt, start=self.start)
+
+
+def _hits(text: str, where: Where, path: str) -> Iterator[_Hit]:
+    """Every occurrence of everything, in the order of the codes."""
+    yield from _secrets(text)
+    yield from _hidden(text, where)
+    yield from _injections(text, where)
+    for start, end in fetched_and_run(text):
+        yield _Hit("fetch-and-run", "it runs what it fetches from the network", text, start, end)
+    yield from _outside(text, path)
+    if where == "description":
+        yield from _markup(text)
+
+
+def _told(hits: Iterable[_Hit]) -> tuple[Finding, ...]:
+    """Return the first of each kind of *hits*: one is enough to refuse, and a flood of them is no use to a reader."""
+    first: dict[tuple[str, str], _Hit] = {}
+    for hit in hits:
+        first.setdefault((hit.code, hit.words), hit)
+    return tuple(hit.told() for hit in first.values())
 
 
 # --- Secrets ----------------------------------------------------------------------------------------------------------
 
 
-def _secrets(text: str) -> Iterator[Finding]:
-    """Kinds only: the excerpt of a secret would be one."""
-    for kind, count in sorted(redacted(text).counts.items()):
-        yield Finding(code="secret", words=f"it holds what looks like a secret ({kind})", excerpt=f"{kind} × {count}")
+def _secrets(text: str) -> Iterator[_Hit]:
+    """Kinds and digests only: the excerpt of a secret would be one."""
+    for (kind, digest), count in sorted(redacted(text).digests.items()):
+        for _ in range(count):
+            yield _Hit("secret", f"it holds what looks like a secret ({kind})", kind, 0, 0, digest)
 
 
 # --- What is not seen -------------------------------------------------------------------------------------------------
@@ -111,30 +142,38 @@ _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _MARK = re.compile("[\u061c\u200e\u200f]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INVISIBLE = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"
-    "\ufe00-\ufe0f\U000e0000-\U000e0fff]"
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0"
+    "\ufe00-\ufe0f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_IDEOGRAPHS = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH")
+_BRAILLE = re.compile("[\u2801-\u28ff]")
 _JOINING = ("ARABIC", "SYRIAC", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA",
             "MALAYALAM", "SINHALA", "MONGOLIAN", "KHMER", "MYANMAR", "THAI", "LAO", "TIBETAN", "HANGUL")  # fmt: skip
 _BLACK_FLAG = "\U0001f3f4"
+_SIGNS = ("So", "Sk", "Sm", "Po", "Pd")  # what emoji are among, ‼ and 〰 too
+_UNUSED_FORMS = tuple(map(chr, range(0xFE03, 0xFE0E)))
 
 
-def _hidden(text: str, where: Where) -> Iterator[Finding]:
+def _hidden(text: str, where: Where) -> Iterator[_Hit]:
     if text.isascii() and text.isprintable():
         return
-    if match := _CONTROL.search(text):
-        yield _at("control", f"it holds a control character ({_code(match[0])})", text, match.start(), match.end())
+
+    def hit(code: ScreenCode, words: str, match: re.Match[str]) -> _Hit:
+        at = match.start()
+        return _Hit(code, f"{words} ({_code(match[0])})", text, at, match.end(), text[max(0, at - 1) : at + 1])
+
+    for match in _CONTROL.finditer(text):
+        yield hit("control", "it holds a control character", match)
     if text.isascii():
         return
-    if match := _BIDI.search(text):
-        yield _at("bidi", f"it turns the reading order ({_code(match[0])})", text, match.start(), match.end())
-    elif (match := _MARK.search(text)) and not _RIGHT_TO_LEFT.search(text):
-        yield _at("bidi", f"it holds a direction mark ({_code(match[0])})", text, match.start(), match.end())
+    for match in _BIDI.finditer(text):
+        yield hit("bidi", "it turns the reading order", match)
+    if not _RIGHT_TO_LEFT.search(text):
+        for match in _MARK.finditer(text):
+            yield hit("bidi", "it holds a direction mark", match)
     for match in _INVISIBLE.finditer(text):
         if not _needed(text, match.start(), where):
-            words = f"it holds a character that is not seen ({_code(match[0])})"
-            yield _at("invisible", words, text, match.start(), match.end())
-            return
+            yield hit("invisible", "it holds a character that is not seen", match)
 
 
 def _code(char: str) -> str:
@@ -147,8 +186,12 @@ def _needed(text: str, at: int, where: Where) -> bool:
     before = text[at - 1] if at else ""
     if char == "\ufeff":
         return at == 0 and where != "description"
-    if "\ufe00" <= char <= "\ufe0f":  # how a sign is drawn: one of them behind a sign or an ideograph, never a chain
-        return bool(before) and (not before.isascii() or before in "#*0123456789©®") and not _INVISIBLE.match(before)
+    if char in "\ufe0e\ufe0f":  # a sign drawn as text or as a picture; never behind a letter, never a chain
+        return bool(before) and (before in "#*0123456789\u2139" or unicodedata.category(before) in _SIGNS)
+    if "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":  # the form of an ideograph
+        return unicodedata.name(before or "a", "").startswith(_IDEOGRAPHS) and char not in _UNUSED_FORMS
+    if char == "\u2800":  # the blank of braille
+        return _BRAILLE.search(before + text[at + 1 : at + 2]) is not None
     if char == "\u00ad":
         return where != "description" and before.isalpha() and text[at + 1 : at + 2].isalpha()
     if char in "\u200c\u200d":
@@ -248,56 +291,28 @@ _IN_DESCRIPTIONS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def _injections(text: str, where: Where) -> Iterator[Finding]:
+def _injections(text: str, where: Where) -> Iterator[_Hit]:
     plain = _plain(text)
     groups = _SENTENCES + (_IN_DESCRIPTIONS if where == "description" else ())
     for pattern, words in groups:
-        if match := pattern.search(plain):
-            yield _at("injection", words, plain, match.start(), match.end())
+        for match in pattern.finditer(plain):
+            yield _Hit("injection", words, plain, match.start(), match.end())
 
 
 def _plain(text: str) -> str:
     """Return *text* as its reader would understand it: without what is unseen, look-alike forms as one."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_LATIN)
+    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", _BLANK.sub(" ", text))).translate(_LATIN)
 
+
+_BLANK = re.compile("[\u2800\u3164\uffa0\u115f\u1160]")  # unseen, and as wide as a letter
 
 # Cyrillic letters that pass for Latin ones, as they are used to get a word past a list. Only words that mix both are
 # changed by this in a way that matters: a Russian sentence does not become an English one.
 _LATIN = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u0410\u0415\u041e\u0420\u0421\u0425\u0406\u0405",
     "aeopcyxisjAEOPCXIS",
-)
-
-# --- From the network into a shell ------------------------------------------------------------------------------------
-
-_GET = r"(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod|aria2c|lwp-download)"
-_RUN = (
-    r"(?:sudo\s+(?:-\S+\s+){0,4})?(?:env\s+(?:\S+=\S*\s+){0,4})?(?:/(?:usr/)?bin/)?"
-    r"(?:(?:ba|z|da|k|fi|a)?sh|python[0-9.]*|node|perl|ruby|php|iex|invoke-expression|source)"
-)
-_FETCH_AND_RUN = re.compile(
-    rf"\b{_GET}\b(?:[^\n|;&]|\\\n|&(?!&)){{0,400}}\|\s*(?:tee\s+\S+\s*\|\s*)?{_RUN}(?![\w./-])"
-    rf"|(?<![\w-])(?:{_RUN}|eval|\.)\s+(?:-\w+\s+)?[\"'`]?(?:<\(|\$\(|`)\s*{_GET}\b"
-    r"|\b(?:iex|invoke-expression)\b[\s\"'(&{]{1,8}(?:\(?\s*new-object\s+(?:system\.)?net\.webclient|iwr|irm|invoke-webrequest|invoke-restmethod)"
-    r"|\bbase64\s+(?:-d|-D|--decode)\b[^\n|]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
-    r"|\b(?:exec|eval)\s*\(\s*(?:requests\.get|urllib\.request\.urlopen|urlopen)\s*\(",
-    re.IGNORECASE,
-)
-
-
-def _fetched(text: str) -> Iterator[Finding]:
-    if match := _FETCH_AND_RUN.search(text):
-        # `curl … | python -m json.tool` and `| python3 -c '…'` read what they get; they do not run it.
-        for match in _FETCH_AND_RUN.finditer(text):
-            if not _READS.match(text, match.end()):
-                yield _at("fetch-and-run", "it runs what it fetches from the network", text, match.start(), match.end())
-                return
-
-
-_READS = re.compile(
-    r"[ \t]+(?:-m[ \t]*json\.tool|-[a-zA-Z]*[cenp][ \t'\"$]|-m[ \t]+\w|[\w./~-]+\.(?:py|js|pl|rb|php)\b)"
 )
 
 # --- Out of the package -----------------------------------------------------------------------------------------------
@@ -308,7 +323,7 @@ _LINK = re.compile(
 )
 
 
-def _outside(text: str, path: str) -> Iterator[Finding]:
+def _outside(text: str, path: str) -> Iterator[_Hit]:
     """A link that leads out of the library: `../` beyond its neighbours, the root, a home, another machine's file."""
     depth = path.count("/")
     for match in _LINK.finditer(text):
@@ -324,8 +339,7 @@ def _outside(text: str, path: str) -> Iterator[Finding]:
         else:
             out = not re.match(r"[a-z][a-z0-9+.-]*:", low) and _climbs(target) > depth + 1
         if out:
-            yield _at("outside", "a link leads out of the library", text, match.start(), match.end())
-            return
+            yield _Hit("outside", "a link leads out of the library", text, match.start(), match.end())
 
 
 def _climbs(target: str) -> int:
@@ -345,6 +359,6 @@ _MARKUP = re.compile(
 )
 
 
-def _markup(text: str) -> Iterator[Finding]:
-    if match := _MARKUP.search(text):
-        yield _at("markup", "a description holds no tags, pictures or roles", text, match.start(), match.end())
+def _markup(text: str) -> Iterator[_Hit]:
+    for match in _MARKUP.finditer(text):
+        yield _Hit("markup", "a description holds no tags, pictures or roles", text, match.start(), match.end())

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.distil.candidates import KeptCandidate, remembered, seen_again
 from curatord.core.distil.decide import Candidate, Caps, Change, Decision, Refused, decide
 from curatord.core.distil.digest import Digest, DigestBuilder
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
 __all__ = ["DistilPass"]
 
 USED_SHOWN = 12
+RETRY_REFUSED = timedelta(hours=1)
 RETRY_SOON = timedelta(minutes=5)  # where something that passes by itself stood in the way
 
 
@@ -214,6 +215,8 @@ class _Batch:
     shelf: Shelf
     maker: Maker
     run_id: Callable[[], RunId]
+    answered: int = 0
+    turned_down: list[tuple[SessionToDistil, str]] = field(default_factory=list)
 
     @property
     def dry(self) -> bool:
@@ -239,7 +242,21 @@ class _Batch:
                 cases = []
         if self.result.state == "done":
             ended += self._finish(cases)
+        self._settle_turned_down()
         self.result.left = len(rows) - ended
+
+    def _settle_turned_down(self) -> None:
+        """
+        Say whose fault refused requests were: a session's own where others were answered, else the server's.
+
+        A server that takes no request at all (a field it does not know, a model that cannot do this) would else put
+        every session aside in a few hours.
+        """
+        for session, reason in self.turned_down:
+            if self.answered:
+                self._failed(session, reason, asked=True)
+            else:
+                self._stays_due(session, "error", reason, retry_at=self.now + RETRY_REFUSED)
 
     def _end(self, state: str, reason: str) -> None:
         """End the pass; what ended it first stands."""
@@ -264,6 +281,7 @@ class _Batch:
                 continue
             if answer is not None:
                 self.result.asked += 1
+                self.answered += 1
                 self._keep(case, answer)
             if self.stop():
                 self._end("stopped", "we were asked to stop")
@@ -463,6 +481,12 @@ class _Batch:
         if fault is not None and fault.kind is FaultKind.TOO_LONG:
             return self._settle(case, SessionOutcome(reason=str(error)), asked=False)
         self.result.asked += 1
+        if fault is not None and fault.kind is FaultKind.BAD_REQUEST:
+            self.turned_down.append((session, str(error)))
+            if len(self.turned_down) > 1 and not self.answered:
+                self._end("failed", f"the model's server takes no request: {error}")
+            return False
+        self.answered += 1  # with whatever
         invalid = fault is not None and fault.kind in (FaultKind.INVALID, FaultKind.CUT, FaultKind.NO_ANSWER)
         self._failed(session, str(error), state="invalid" if invalid else "error", asked=True)
         return False

@@ -43,6 +43,9 @@ DistilAction = Patch | CreateSkill | WriteSupportFile
 Op = Literal["patch", "create", "write_file"]
 
 
+WAITS = "; it waits, since "
+
+
 class LaterError(Exception):
     """It cannot be done now, through no fault of the session; it stays due, and its reply is kept."""
 
@@ -101,10 +104,16 @@ class Maker:
         wait = change.wait
         if self.order.only_propose is not None:
             wait = f"{wait}; {self.order.only_propose}" if wait else self.order.only_propose
+        earlier = self._waiting(change.action)
+        if earlier is not None:
+            # Applied by itself it would make the waiting one void: that was decided on the text of before.
+            also = f"another change of it waits already, and the two are one question now: {_wait_of(earlier)}"
+            wait = f"{wait}; {also}" if wait else also
         if wait is None:
             return self._apply(change, cause, view, begun)
-        waiting = self._waiting(change.action)
-        if waiting is not None:
+        if earlier is not None:
+            (waiting,) = earlier.actions
+            assert isinstance(waiting, Patch | WriteSupportFile), "no other waits on a skill that is there"
             before = next(skill for skill in view.skills if skill.key == change.action.key)
             both = stacked(_with_pending(before, waiting))
             if both is None:
@@ -120,7 +129,9 @@ class Maker:
                 expected=both.action.expected,
                 files=tuple(files[path] for path in sorted(files, key=lambda path: (path == "SKILL.md", path))),
             )
-            change = replace(both, action=action)
+            said = earlier.reason.partition(WAITS)[0]
+            change = replace(both, action=action, reason=f"{said}; {both.reason or both.action.reason}")
+            cause = replace(cause, quotes=(*_quotes_of(earlier), *cause.quotes))
         return self._propose(change, wait, cause, view)
 
     # -- applying
@@ -208,7 +219,7 @@ class Maker:
             library=action.key.library,
             targets=(action.key,),
             summary=_proposed_words(change),
-            reason=f"{change.reason or action.reason} ({cause.session}); it waits, since {wait}",
+            reason=f"{change.reason or action.reason} ({cause.session}){WAITS}{wait}",
             created_at=self.now,
             actions=(msgspec.structs.replace(action, proposal=identity),),
             run_id=None if self.applier is None else self.run_id(),
@@ -228,15 +239,15 @@ class Maker:
             self._say(f"{proposal.summary} waits for your yes ({identity}): {change.reason or action.reason}")
         return row
 
-    def _waiting(self, action: DistilAction) -> DistilAction | None:
-        """Return the change of the same skill that waits for a yes and could still be applied, or None."""
+    def _waiting(self, action: DistilAction) -> Proposal | None:
+        """Return the proposal on the same skill that waits for a yes and could still be applied, or None."""
         if isinstance(action, CreateSkill) or self.applier is None:
             return None
         for proposal in self.store.proposals("pending"):
             if proposal.kind in KINDS and proposal.targets == (action.key,):
                 (waiting,) = proposal.actions
                 if isinstance(waiting, Patch | WriteSupportFile) and waiting.expected == action.expected:
-                    return waiting
+                    return proposal
         return None
 
     # -- rows
@@ -297,6 +308,17 @@ def _before(view: LibraryView, key: SkillKey) -> dict[str, bytes]:
         return {}
     found = {path: data for path, data in skill.files.items() if data is not None}
     return found | ({skill.entry_file: skill.text} if skill.text is not None else {})
+
+
+def _wait_of(proposal: Proposal) -> str:
+    """Return why *proposal* waits, which must be seen in whatever takes its place (bugs B108)."""
+    return proposal.reason.partition(WAITS)[2]
+
+
+def _quotes_of(proposal: Proposal) -> tuple[str, ...]:
+    """Return what was quoted for *proposal*; its diff keeps it."""
+    head = proposal.diff.partition("\n\n")[0].splitlines()
+    return tuple(line.removeprefix("> ") for line in head if line.startswith("> "))
 
 
 def _proposed_words(change: Change) -> str:

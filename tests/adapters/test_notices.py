@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import sys
 import time
@@ -128,6 +129,23 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     while _alive(int(pid.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_command_that_complains_without_end_costs_neither_disk_nor_memory() -> None:
+    """It is not read faster than it is waited for, and what is kept of it is short."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = run("import os\nwhile True: os.write(2, b'x' * 1_000_000)", timeout_s=1)
+
+    assert told is not None
+    assert told.startswith("ended after 1 s: xxx")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+def test_what_it_left_running_is_not_waited_for() -> None:
+    """A command may start something and go; its pipe is not held open for that."""
+    code = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)'])"
+
+    assert run(code, timeout_s=30) is None
 
 
 def _alive(pid: int) -> bool:

@@ -345,6 +345,8 @@ def test_a_name_behind_another_name_is_looked_at(text: str) -> None:
         "the passphrase for the deploy key: {}",
         "use api key {} for it",
         "db.example.invalid:5432:shop:app:{}",
+        "db.example.invalid:5433:shop:app:{}",
+        "Kennwort: {}",
         "das Passwort ist {}",
         "Passwort: {}",
     ],

@@ -37,6 +37,20 @@ _THESE = (
 )
 
 
+_COPIED_FROM = """
+    SELECT other.session_id FROM sessions AS this
+    JOIN parts AS part ON part.session = this.id
+    JOIN files AS file ON file.id = part.file
+    JOIN json_each(file.kin) AS kin
+    JOIN parts AS theirs ON theirs.file = kin.value AND theirs.session <> this.id AND theirs.records > 0
+    JOIN sessions AS other ON other.id = theirs.session
+    WHERE this.host = ? AND this.session_id = ?
+      AND (SELECT count(*) FROM parts WHERE file = part.file) = 1
+      AND (SELECT count(*) FROM parts WHERE file = theirs.file) = 1
+    ORDER BY other.id LIMIT 1
+"""
+
+
 class SqliteDistilStore:
     """Fills `DistilStore` from the state database."""
 
@@ -128,10 +142,20 @@ class SqliteDistilStore:
             row = self._connection.execute(
                 "SELECT parent FROM sessions WHERE host = ? AND session_id = ?", (host, seen[-1])
             ).fetchone()
-            if row is None or row[0] is None or row[0] in seen:
+            before = row[0] if row is not None and row[0] is not None else self._copied_from(host, seen[-1])
+            if before is None or before in seen:
                 break
-            seen.append(row[0])
+            seen.append(before)
         return seen[-1]
+
+    def _copied_from(self, host: str, session_id: str) -> str | None:
+        """
+        Return the session whose records this one's file repeats, where no pointer says so: a fork under a new id.
+
+        Only files of one session each are asked: two databases that repeat each other say nothing of their sessions.
+        """
+        row = self._connection.execute(_COPIED_FROM, (host, session_id)).fetchone()
+        return None if row is None else str(row[0])
 
     def touched(self, row: int) -> list[SkillTouch]:
         """See `DistilStore.touched`."""

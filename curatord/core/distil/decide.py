@@ -33,7 +33,7 @@ from curatord.core.distil.candidates import KeptCandidate, candidate_id, confirm
 from curatord.core.distil.compose import NewSkill, compose
 from curatord.core.distil.decision import Candidate, Caps, Change, Decision, Refused, RefusedCode
 from curatord.core.distil.digest import Digest
-from curatord.core.distil.edit import Edited, patched, support_path
+from curatord.core.distil.edit import Edited, is_script, patched, support_path
 from curatord.core.distil.names import mixed_scripts, skeleton
 from curatord.core.distil.similar import too_like
 from curatord.core.distil.suspicion import suspicions
@@ -51,6 +51,8 @@ __all__ = ["Candidate", "Caps", "Change", "Decision", "Refused", "RefusedCode", 
 MAX_NEW_LINES = 250  # peers, "Form lint"
 MAX_OLD_LINES = 500
 MAX_FILE_BYTES = 50_000
+MAX_BODY_BYTES = 50_000  # of a SKILL.md; lines alone say nothing, since one may be of any length
+MAX_TOTAL_BYTES = 1_000_000  # of all support files of a skill, as far as they were read
 MAX_FILES = 50  # umbrellas hold a reference per member
 MAX_LOST_LINES = 10  # a patch that takes out more than this waits for a person
 _MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
@@ -237,9 +239,13 @@ class _Work:
                 raise _No("form", violation.message)
         if edited.lines > MAX_OLD_LINES and edited.lines > edited.lines_before:
             raise _No("size", f"its body would have {edited.lines} lines; at most {MAX_OLD_LINES}")
+        size, size_before = len(edited.data), len(draft.text)
+        if size > MAX_BODY_BYTES and size > size_before:
+            raise _No("size", f"it would have {size:,} bytes; at most {MAX_BODY_BYTES:,}")
         _clean(
             new_findings(edited.description_before, edited.description, where="description")
             + new_findings(edited.body_before, edited.body, where="body")
+            or new_findings(edited.header_before, edited.header, where="body")
         )
         if edited.lost_lines > MAX_LOST_LINES:
             draft.waits.append(f"it takes out {edited.lost_lines} lines")
@@ -283,7 +289,14 @@ class _Work:
             raise _No("exists", f"{path} stands there, and {lost} of its lines would be lost")
         if twin is None and len(there) >= MAX_FILES:
             raise _No("size", f"it has {len(there)} support files; at most {MAX_FILES}")
-        if path.startswith("scripts/"):
+        total = len(content) + sum(
+            len(data)
+            for other, data in {**draft.skill.files, **draft.files}.items()
+            if other != path and data is not None
+        )
+        if total > MAX_TOTAL_BYTES:
+            raise _No("size", f"its files would have {total:,} bytes; at most {MAX_TOTAL_BYTES:,}")
+        if is_script(path, content):
             draft.waits.append(f"guarded: it touches {path}")
         draft.waits += suspicions(
             "" if before is None else before.decode("utf-8", "replace"), operation.content, self.said
@@ -340,6 +353,8 @@ class _Work:
         self._free(operation, made)
         if made.lines > MAX_NEW_LINES:
             raise _No("size", f"its body would have {made.lines} lines; a new skill has at most {MAX_NEW_LINES}")
+        if len(made.data) > MAX_BODY_BYTES:
+            raise _No("size", f"it would have {len(made.data):,} bytes; at most {MAX_BODY_BYTES:,}")
         _clean(
             screen(made.description, where="description")
             + screen(made.when_to_use, where="description")
@@ -432,7 +447,7 @@ class _Work:
             waits.insert(0, "mode is review")
         if self.mode is Mode.GUARDED and not self.view.handed_over:
             waits.insert(0, "nothing of this library was ever handed over, and mode is guarded")
-        if self.mode is Mode.GUARDED and any(path.startswith("scripts/") for path in new.files):
+        if self.mode is Mode.GUARDED and any(is_script(path, data) for path, data in new.files.items()):
             waits.append("it brings a script, and mode is guarded")
         why = "asked for by the user" if new.asked else f"seen in {new.sessions} sessions"
         return Change(

@@ -6,7 +6,8 @@ there, it is looked for with the file's own line ends, and what replaces it gets
 done: a second place would be changed by chance.
 
 The header is not the model's. A patch may say the description anew (and `when_to_use`, which is part of it); when any
-other key would have another value afterwards, the patch is refused.
+other key would have another value afterwards, or anything else of the header's text would change, comments too, the
+patch is refused.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from curatord.core.header import Fault, SplitText, split_text
 from curatord.core.plan import MAX_PATH_PARTS
 from curatord.core.skill import parse_skill
 
-__all__ = ["FOLDERS", "Edited", "NotEdited", "open_fences", "patched", "support_path"]
+__all__ = ["FOLDERS", "Edited", "NotEdited", "is_script", "open_fences", "patched", "support_path"]
 
 FOLDERS = ("references", "templates", "scripts")
 MAX_PART_BYTES = 120
 _DESCRIBES = frozenset({"description", "when_to_use", "whenToUse", "when-to-use"})
+_PROGRAMS = re.compile(
+    r"\.(?:sh|bash|zsh|fish|ksh|command|ps1|psm1|bat|cmd|vbs|py|pyw|js|mjs|cjs|ts|rb|pl|pm|php|lua|tcl|awk|r|jl|applescript|scpt"
+    r"|exe|com|jar|so|dll|dylib)\Z|(?:\A|/)(?:Makefile|Justfile|Rakefile|Dockerfile)\Z",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
 
@@ -40,6 +46,8 @@ class Edited:
 
     data: bytes
     described: bool
+    header_before: str
+    header: str
     description_before: str
     description: str
     body_before: str
@@ -91,6 +99,8 @@ def patched(data: bytes, old: str, new: str) -> Edited | NotEdited:
         return NotEdited(
             code="header", reason=f"it would change the header's {', '.join(sorted(changed - _DESCRIBES))}"
         )
+    if _frame(before) != _frame(after):
+        return NotEdited(code="header", reason="it would change more of the header than the description's words")
     if after.header is not None and before.header is not None and set(after.header.mended) - set(before.header.mended):
         return NotEdited(code="header", reason="its description could not be read without quotes")
     if not skill_after.body.strip() and skill_before.body.strip():
@@ -100,8 +110,10 @@ def patched(data: bytes, old: str, new: str) -> Edited | NotEdited:
     return Edited(
         data=result,
         described=bool(changed) or _header_text(before) != _header_text(after),
-        description_before=_described(skill_before.description, skill_before.when_to_use),
-        description=_described(skill_after.description, skill_after.when_to_use),
+        header_before=_header_text(before),
+        header=_header_text(after),
+        description_before=_described(before, skill_before.description),
+        description=_described(after, skill_after.description),
         body_before=skill_before.body,
         body=skill_after.body,
         lines_before=len(skill_before.body.splitlines()),
@@ -137,6 +149,12 @@ def support_path(path: str) -> str | None:
     return path
 
 
+def is_script(path: str, content: bytes) -> bool:
+    """Return whether a support file is one to be run: by its folder, its name, or its first line."""
+    first = content.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return path.startswith("scripts/") or _PROGRAMS.search(path) is not None or first.startswith(b"#!")
+
+
 def _place(text: str, old: str, new: str, eol: str) -> tuple[int, int, str] | NotEdited:
     """Return where the one occurrence of *old* is, and what takes its place."""
     if not old.strip():
@@ -167,8 +185,36 @@ def _header_text(split: SplitText) -> str:
     return "" if split.header is None else split.text[split.header.start : split.header.end]
 
 
-def _described(description: str, when_to_use: str) -> str:
-    return f"{description} {when_to_use}".strip()
+def _frame(split: SplitText) -> str:
+    """Return the header's text without the lines that describe; what is left is nobody's to change."""
+    if split.header is None:
+        return ""
+    text, at, kept = split.text, split.header.start, []
+    for entry in sorted(split.header.entries, key=lambda entry: entry.start):
+        if entry.key not in _DESCRIBES:
+            continue
+        start, end = entry.start, entry.end
+        found = list(re.finditer(rf"(?:\A|(?<=[\r\n]))[\"']?{re.escape(entry.key)}[\"']?[ \t]*:\s*\Z", text[at:start]))
+        if found:
+            start = at + found[-1].start()
+            blank = re.compile(r"[ \t]*(?:\r\n|\r|\n|\Z)").match(text, end)
+            end = blank.end() if blank else end
+        value = text[entry.start : entry.end]
+        kept.append(text[at:start])
+        if entry.style == "block":  # `| # words`: a comment beside the sign of a block is no part of the value
+            kept.append(value.splitlines()[0].lstrip("|>+-0123456789 \t") if value else "")
+        elif entry.style == "nested":
+            kept.append(value)
+        at = end
+    kept.append(text[at : max(at, split.header.end)])
+    return "".join(kept)
+
+
+def _described(split: SplitText, description: str) -> str:
+    """Return all words that describe, under whichever keys: hosts differ in which of them they show."""
+    values = {} if split.header is None else split.header.values()
+    said = [description, *(str(v) for k, v in values.items() if k in _DESCRIBES and v is not None)]
+    return " ".join(dict.fromkeys(said)).strip()
 
 
 def _lost_lines(before: str, after: str) -> int:

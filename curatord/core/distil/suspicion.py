@@ -20,11 +20,32 @@ _ADDRESS = re.compile(
 )
 _NAMED = re.compile(r"[\w.%+-]{1,64}@[\w-]+(?:\.[\w-]+)+|[\w-]+(?:\.[\w-]+)*")  # what an address may be said as
 _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?|[$<{%].*)\Z", re.IGNORECASE)
+# A host without a scheme: `files.invalid/collect`, `files.invalid:4444`; and any, where a line sends or fetches.
+_HOST = r"(?<![\w.@/~$-])((?:[a-z0-9-]{1,63}\.){1,6}[a-z]{2,24})(?![\w-]|\.[a-z0-9])"
+_BARE_HOST = re.compile(rf"{_HOST}(?=/|:[0-9]{{2,5}}\b)", re.IGNORECASE)
+_ANY_HOST = re.compile(
+    rf"{_HOST}|(?<!\S)(?:[\w.-]{{1,64}}@)?([a-z0-9][\w-]{{1,62}}):[/~]|\b(?:nc|ncat|telnet)\s+(?:-\w+\s+){{0,4}}([\w.-]{{2,64}})\s+[0-9]{{2,5}}\b",
+    re.IGNORECASE,
+)
+_TRAVELS = re.compile(
+    r"\b(?:curl|wget|nc|ncat|netcat|socat|telnet|ssh|scp|sftp|ftp|rsync|POST|PUT|Invoke-WebRequest)\b"
+    r"|\b(?:send|upload|copy|post|forward|submit|mail|transmit|exfiltrate)\b[^\n]{0,200}\b(?:to|at)\b",
+    re.IGNORECASE,
+)
+_LINE = re.compile(r"[^\n]+")
+_ENDINGS = (  # of names of files, which look like hosts
+    "md mdx txt rst py pyi js mjs cjs ts jsx tsx vue json jsonl json5 yaml yml toml ini cfg conf env lock sh "
+    "bash zsh fish ps1 bat rb php pl go rs java kt swift c h cc cpp hpp cs lua sql db sqlite csv tsv xml html "
+    "htm css scss svg png jpg jpeg gif webp pdf log out err tmp bak old new orig diff patch zip gz tgz tar bz2 "
+    "xz zst whl jar so dll exe bin img iso pem key crt pub tf tfvars proto gradle service timer ipynb tex docx "
+    "xlsx pptx mp3 mp4 wav local"
+)
+_FILE_NAMES = frozenset(_ENDINGS.split())
 _PERMISSIONS = re.compile(
     r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:[0-7]{0,1}7[0-7]{2}|[0-7]{3}[67]|a\+\w*w|o\+w|u\+s|\+s)\b|\bchown\b|\bsetfacl\b|\bsetcap\b"
     r"|--dangerously[\w-]*|--yolo\b|--no-verify\b|--allow-(?:root|all)[\w-]*|--privileged\b|--trust[\w-]*|\bbypassPermissions\b"
     r"|\ballowed[-_]tools\b|\bpermissions?\.(?:allow|deny)\b|\bNOPASSWD\b|\bvisudo\b|\bauthorized_keys\b|\bset-executionpolicy\b"
-    r"|\bstrict-?host-?key-?checking\W{1,4}no\b|--insecure\b|\bcurl\s+(?:-\w+\s+)*-k\b|\bverify\s*=\s*False\b|\bgit\s+config\s+--global\b"
+    r"|\bstrict-?host-?key-?checking\W{1,4}no\b|--insecure\b|\bcurl\b[^\n|;]{0,200}?\s-[fsSLgiIv]{0,8}k[fsSLgiIv]{0,8}(?![\w-])|\bverify\s*=\s*False\b|\bgit\s+config\s+--global\b"
     r"|(?<![\w])(?:~|\$HOME)?/\.?(?:ssh/id_\w+|aws/credentials|netrc|gnupg|kube/config)\b|/etc/(?:shadow|sudoers|passwd)\b",
     re.IGNORECASE,
 )
@@ -38,6 +59,15 @@ _ORDERS = re.compile(
     r"|\bohne\s+(?:nachzufragen|r[uü]ckfrage)\b|\bab\s+(?:jetzt|sofort)\b|\bsin\s+preguntar\b|\bsans\s+demander\b|不要(?:询问|确认)|无需(?:询问|确认)|確認せず",
     re.IGNORECASE,
 )
+
+_ALWAYS = re.compile(
+    r"\b(?:(?:always|immer|stets)\b(?:[ \t]+\w{1,20}){0,1}?[ \t]+"
+    r"|(?:every|each)[ \t]+time\b[^.!?\n]{0,40}?\b)"
+    r"(?:obey|follow|trust|believe|accept|approve|allow|grant|copy|send|upload"
+    r"|post|forward|e?-?mail|share|publish|transmit|sync|download|fetch|execute|eval(?:uate)?|install|disable|skip)\b[^.!?\n]{0,80}",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w{4,}")
 
 
 def suspicions(before: str, after: str, said: str) -> tuple[str, ...]:
@@ -56,14 +86,31 @@ def suspicions(before: str, after: str, said: str) -> tuple[str, ...]:
         found.append(f"it names an address that the user did not: {_listed(hosts)}")
     if new := _new(_PERMISSIONS, before, after, said):
         found.append(f"it changes what is allowed, and the user did not say so: {_listed(new)}")
-    if new := _new(_ORDERS, before, after, said):
+    if new := [*_new(_ORDERS, before, after, said), *_new_always(before, after, said)]:
         found.append(f"it gives a standing order that did not come from the user: {_listed(new)}")
     return tuple(found)
 
 
 def _addresses(text: str) -> set[str]:
-    hosts = ((m[1] or m[2] or m[3]).rstrip(".").casefold() for m in _ADDRESS.finditer(text))
+    hosts = {(m[1] or m[2] or m[3]).rstrip(".").casefold() for m in _ADDRESS.finditer(text)}
+    bare = {m[1].casefold() for m in _BARE_HOST.finditer(text)}
+    for line in _LINE.finditer(text):
+        if _TRAVELS.search(line[0]):
+            bare |= {(m[1] or m[2] or m[3]).casefold() for m in _ANY_HOST.finditer(line[0])}
+    hosts |= {host for host in bare if host.rpartition(".")[2] not in _FILE_NAMES}
     return {host for host in hosts if not _LOCAL.match(host)}
+
+
+def _new_always(before: str, after: str, said: str) -> list[str]:
+    """Return what must always be done, in words that are for the most part neither in *before* nor in *said*."""
+    known = set(_WORD.findall(f"{before}\n{said}".casefold()))
+    stood = {_same(m[0]) for m in _ALWAYS.finditer(before)}
+    found = []
+    for match in _ALWAYS.finditer(after):
+        words = set(_WORD.findall(match[0].casefold())) - {"always", "every", "each", "time", "immer", "stets"}
+        if _same(match[0]) not in stood and 2 * len(words & known) <= len(words):
+            found.append(match[0])
+    return sorted(set(found))
 
 
 def _new(pattern: re.Pattern[str], before: str, after: str, said: str) -> list[str]:

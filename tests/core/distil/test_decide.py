@@ -532,3 +532,15 @@ def test_decisions_are_values() -> None:
         decision.wait = "x"
     assert DIGEST.asked is False
     assert WISHES.faults == ()
+
+
+def test_a_long_line_is_as_much_as_many_lines() -> None:
+    """Bodies have a limit in bytes, new ones and changed ones."""
+    assert "size" == code(a_patch(new="2. " + "word " * 60_000))
+    assert "size" == code(a_create(content="# R\n\n" + "word " * 60_000))
+
+
+@pytest.mark.parametrize("path", ["references/run.sh", "templates/x.py", "references/tool"])
+def test_a_script_waits_wherever_it_lies(path: str) -> None:
+    """By its name or its first line, in guarded."""
+    assert path in waits(a_write(path, "#!/bin/sh\nmake check\n"), mode=Mode.GUARDED)
