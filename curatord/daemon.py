@@ -71,6 +71,7 @@ MIN_TICK_S = 0.05
 SPEAK_EVERY_S = 1.0  # to the service manager, from inside work that asks often
 PUBLISH_EVERY_S = 10.0  # the same for `status`
 RENEW_EVERY = timedelta(minutes=5)  # what `status` reads, where nothing but the time is new in it
+UNWRITTEN = "status"  # among the kinds of trouble: `daemon.json` could not be written
 # Folders that come and go ask for a rescan each; beyond one in so many seconds they wait for the next tick.
 HINTED_RESCAN_EVERY_S = 5.0
 # All that waits is taken at once, so that a file which changed ten times meanwhile is read once; a single event is not
@@ -705,27 +706,40 @@ class Daemon:
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
             "libraries": list(self._app.curated),
             "version": __version__,
-            "last_error": next((trouble.text for trouble in self._trouble.troubles.values()), None),
+            "last_error": self._first_trouble(but=UNWRITTEN),  # which is over once this is written
             "observer_restarts": self._watcher.restarts if self._watcher else 0,
             "overflows": self._watcher.overflows if self._watcher else 0,
         }
         now = self._clock.now()
-        self._told = {**state, "at": iso(now)}
+        self._told = {**state, "at": iso(now), "last_error": self._first_trouble()}
         if state == self._shown and self._shown_at is not None and timedelta() <= now - self._shown_at < RENEW_EVERY:
             return  # an idle daemon should not write a file a minute
         try:
             # Only the worker publishes, so that this is its last sign of life.
             self._instance.publish({**state, "at": iso(now)})
-            self._shown, self._shown_at = state, now
         except OSError as error:
-            # A full disk must not stop the watching; the next message tries again, and the error is in the log.
-            self._log.warning("status.unwritten", error=str(error))
+            # A full disk must not stop the watching. The next message tries again; who asks meanwhile hears of it.
+            self._trouble, times = self._trouble.met(UNWRITTEN, f"its state cannot be written: {error}", now)
+            self._shown, self._shown_at = {}, None
+            if times is not None:
+                self._log.warning("status.unwritten", error=str(error), times=times)
+        else:
+            self._trouble, over = self._trouble.gone(UNWRITTEN, now)
+            self._shown, self._shown_at = state, now
+            if over is not None:
+                self._log.info(
+                    "status.recovered", after=over.times, duration_s=round(over.duration_s, 1), was=over.text
+                )
+        self._told = {**self._told, "last_error": self._first_trouble()}
         if self._ready:
             self._manager.status(self._words())
 
+    def _first_trouble(self, *, but: str = "") -> str | None:
+        return next((trouble.text for kind, trouble in self._trouble.troubles.items() if kind != but), None)
+
     def _words(self) -> str:
         """Return what we are doing, for a person who asks the service manager."""
-        trouble = next((trouble.text for trouble in self._trouble.troubles.values()), None)
+        trouble = self._first_trouble()
         places = f"{len(self._states)} place{'' if len(self._states) == 1 else 's'}"
         watched = f"watching {places} by {'events' if self._watching() == 'events' else 'listing them'}"
         return f"{self._activity}; {watched}" + (f"; trouble: {trouble}" if trouble else "")

@@ -382,6 +382,25 @@ def test_a_second_daemon_is_kept_out(start: Callable[..., Process]) -> None:
     assert first.popen.poll() is None
 
 
+def test_a_state_that_cannot_be_written_is_trouble(start: Callable[..., Process]) -> None:
+    """Who asks hears of it, the log tells it seldom, and it is over as soon as it can be written."""
+    daemon = start()
+    assert daemon.until(lambda: (live_status(daemon.state) or {}).get("activity") == "idle")
+    in_its_way = daemon.state / ".daemon.json.tmp"
+
+    in_its_way.mkdir()
+    assert daemon.until(lambda: "cannot be written" in str((live_status(daemon.state) or {}).get("last_error")))
+    rounds = daemon.calls().count("round")
+    assert daemon.until(lambda: daemon.calls().count("round") > rounds + 8)
+    told = daemon.log().count("status.unwritten")
+    in_its_way.rmdir()
+
+    assert daemon.until(lambda: "status.recovered" in daemon.log())
+    assert daemon.until(lambda: (live_status(daemon.state) or {"last_error": "silent"})["last_error"] is None)
+    assert running_daemon(daemon.state)["last_error"] is None
+    assert told < 8
+
+
 def test_a_state_folder_that_is_removed_is_made_anew(start: Callable[..., Process]) -> None:
     """It is seen, asked and kept for itself as before: a lock of a removed file would keep nobody out."""
     daemon = start()

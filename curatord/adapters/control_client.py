@@ -20,12 +20,13 @@ from curatord.core.cheap import dataclass
 from curatord.core.control import MAX_ANSWER, Ask, BadAskError, ask_line, final, read_answer
 from curatord.errors import CuratorError
 
-__all__ = ["Declined", "Ended", "LostError", "ask", "live_status"]
+__all__ = ["Declined", "Ended", "LostError", "ask", "has_socket", "insist", "live_status"]
 
 NAME = "control.sock"
 HEARD_WITHIN_S = 2.0
 SILENCE_S = 15.0
 STATUS_WITHIN_S = 0.5
+INSIST_S = 2.5  # with the first try three seconds, less than any health check waits
 LOOK_EVERY_S = 0.2
 
 
@@ -125,12 +126,12 @@ def ask(
     return Declined(reason="it ended the connection")
 
 
-def live_status(state_dir: Path) -> dict[str, Any] | None:
-    """Return how the daemon says it is right now, None where it does not answer at once."""
+def live_status(state_dir: Path, *, within_s: float = STATUS_WITHIN_S) -> dict[str, Any] | None:
+    """Return how the daemon says it is right now, None where it does not answer within *within_s*."""
     try:
-        with connect(state_dir, NAME, STATUS_WITHIN_S) as connection:
+        with connect(state_dir, NAME, within_s) as connection:
             connection.sendall(ask_line(Ask(command="status")))
-            until = time.monotonic() + STATUS_WITHIN_S
+            until = time.monotonic() + within_s
             for line in _lines(connection):
                 if line is not None:
                     key, value = read_answer(line)
@@ -139,6 +140,26 @@ def live_status(state_dir: Path) -> dict[str, Any] | None:
                     return None
     except (OSError, BadAskError):
         return None
+    return None
+
+
+def has_socket(state_dir: Path) -> bool:
+    """Return whether there is a socket to ask at; some file systems know none, and the daemon does without."""
+    return (state_dir / NAME).is_socket()
+
+
+def insist(state_dir: Path) -> dict[str, Any] | None:
+    """
+    Ask what `live_status` got no answer to again, for `INSIST_S`.
+
+    A daemon of a loaded machine gets that long, and one that just starts, whose predecessor's socket nobody answers.
+    """
+    until = time.monotonic() + INSIST_S
+    while (left := until - time.monotonic()) > 0:
+        told = live_status(state_dir, within_s=left)
+        if told is not None:
+            return told
+        time.sleep(LOOK_EVERY_S)
     return None
 
 

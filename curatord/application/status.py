@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 SHOWN = 5
+UNANSWERED = "it does not answer on its socket: it was stopped, or hangs"
 
 
 def status(parts: Parts) -> dict[str, Any]:
@@ -85,16 +86,24 @@ def _daemon(parts: Parts) -> dict[str, Any]:
     """
     Return what is known of the daemon: what it says itself, else what it published last.
 
-    `control` is `answers`, or `silent` where a daemon that is there cannot be asked.
+    `control` is `answers`, `silent` where it does not though it was asked twice (it was stopped, or hangs: it is not
+    well, whatever it published before), or `absent` where it has no socket.
     """
     published = running_daemon(parts.state_dir)
     if not published["alive"]:
         return published
-    from curatord.adapters.control_client import live_status
+    from curatord.adapters.control_client import has_socket, insist, live_status
 
     told = live_status(parts.state_dir)
+    if told is None and has_socket(parts.state_dir):
+        told = insist(parts.state_dir)
+        published = running_daemon(parts.state_dir)  # it may have ended meanwhile
+        if not published["alive"]:
+            return published
+        if told is None and has_socket(parts.state_dir):
+            return {**published, "control": "silent", "last_error": UNANSWERED}
     if told is None:
-        return {**published, "control": "silent"}
+        return {**published, "control": "absent"}
     return {**published, **told, "alive": True, "control": "answers"}
 
 

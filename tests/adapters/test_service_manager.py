@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,3 +51,23 @@ def test_what_comes_again_waits_for_nobody(
     manager.alive()
 
     assert b"WATCHDOG=1" == reader.recv(64)
+
+
+def test_what_is_said_once_is_said_when_somebody_reads(
+    full: tuple[ServiceManager, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A manager that missed `READY` would end a service that is well; it hears it before the next sign of life."""
+    manager, reader = full
+    monkeypatch.setattr(service_manager, "SEND_S", 0.0)
+    manager.reloading()
+    manager.ready("up")
+    manager.alive()
+    reader.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            assert b"x" == reader.recv(64)
+
+    manager.alive()
+    manager.alive()
+
+    assert [b"READY=1\nSTATUS=up", b"WATCHDOG=1", b"WATCHDOG=1"] == [reader.recv(64) for _ in range(3)]

@@ -17,7 +17,15 @@ import pytest
 from curatord import __version__
 from curatord.cli.commands import COMMANDS, GROUPS, Command
 from curatord.cli.main import main
-from curatord.errors import BusyError, ConfigError, JournalConflictError, StoppedError, UsageError
+from curatord.errors import (
+    BusyError,
+    ConfigError,
+    CuratorError,
+    JournalConflictError,
+    StateError,
+    StoppedError,
+    UsageError,
+)
 from tests.cli.fake_app import CHANGES, RUN, SCAN, SKILL, STATUS, FakeApp
 
 ALL: list[tuple[str, Command]] = [
@@ -331,6 +339,16 @@ def test_status_check_is_for_health_checks(daemon: Any, code: int) -> None:
 
     assert code == run_cli("status", "--check", app=app)
     assert 0 == run_cli("status", app=app)
+
+
+@pytest.mark.parametrize("error", [ConfigError("line 3"), StateError("disk I/O error"), BusyError("at work")])
+def test_a_check_that_cannot_be_made_is_not_passed(error: CuratorError, capsys: pytest.CaptureFixture[str]) -> None:
+    """A health check knows 0 and 3; without --check the error keeps its own code."""
+    app = FakeApp({"status": error})
+
+    assert 3 == run_cli("status", "--check", app=app)
+    assert str(error) in capsys.readouterr().err
+    assert error.exit_code == run_cli("status", app=app)
 
 
 def test_global_options_stand_before_or_behind() -> None:

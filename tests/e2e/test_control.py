@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from curatord.adapters.control_client import live_status
+from curatord.adapters.instance import running_daemon
 from curatord.adapters.local_socket import connect
 from tests.e2e.beside import WAIT_S, Beside, SlowModel, a_home
 
@@ -188,6 +189,34 @@ def test_a_stopped_daemon_is_not_waited_for(beside: Beside) -> None:
     assert "does not answer; so it is done here" in err
     assert 0 == status[0]
     assert [] == beside.events("order.done")
+
+
+def test_a_stopped_daemon_does_not_pass_the_health_check(beside: Beside) -> None:
+    """Its last word was good, but it answers nobody; once it goes on it is well again."""
+    daemon = beside.daemon()
+    before = beside.do("status", "--check")
+    daemon.send_signal(signal.SIGSTOP)
+
+    code, out, _ = beside.do("status", "--check")
+    daemon.send_signal(signal.SIGCONT)
+    beside.until(lambda: beside.live().get("activity") == "idle")
+
+    assert (0, 3) == (before[0], code)
+    assert 1 == out.count("does not answer on its socket")
+    assert 0 == beside.do("status", "--check")[0]
+
+
+def test_a_daemon_without_a_socket_is_well(beside: Beside) -> None:
+    """Some file systems know no sockets; then what it published is all there is to go by."""
+    beside.state.joinpath("control.sock").mkdir(parents=True)
+    with beside.log_file.open("ab") as log:
+        beside.begin("--log-format", "json", "daemon", stderr=log)
+    beside.until(lambda: "run.finished" in beside.log())
+    beside.until(lambda: running_daemon(beside.state).get("activity") == "idle")
+
+    code, out, _ = beside.do("status", "--check", "--json")
+
+    assert (0, "absent") == (code, json.loads(out)["daemon"]["control"])
 
 
 def test_another_configuration_is_not_the_daemons(beside: Beside) -> None:

@@ -59,8 +59,8 @@ def _daemon(daemon: Any) -> str:
     parts = [f"running since {when(daemon['since'])}", f"pid {daemon['pid']}", str(daemon["activity"] or "")]
     if daemon["watching"]:
         parts.append("watching by " + ("events" if daemon["watching"] == "events" else "polling"))
-    if daemon.get("control") == "silent":
-        parts.append("it does not answer on its socket")
+    if daemon.get("control") == "absent":
+        parts.append("it has no socket to be asked at")
     if daemon.get("last_error"):
         parts.append(f"in trouble: {daemon['last_error']}")
     return joined(parts)
