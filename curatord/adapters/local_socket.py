@@ -181,7 +181,8 @@ class Listener:
         with self._lock:
             left = list(self._at_work)
         for thread in left:
-            thread.join(max(until - time.monotonic(), 0))
+            if thread.ident is not None:  # else it was just being made
+                thread.join(max(until - time.monotonic(), 0))
 
     def _accept(self) -> None:
         with selectors.DefaultSelector() as selector, self._woken, self._listening:
