@@ -12,7 +12,7 @@ from curatord.adapters.true_path import true_path
 from curatord.application.announcing import announced_run
 from curatord.core.run_record import summary_of, to_json
 from curatord.core.values import LibraryName, RunId, Trigger
-from curatord.errors import BusyError, StateError, UsageError
+from curatord.errors import BusyError, ConfigError, StateError, UsageError
 from curatord.passes.agreement import agree
 from curatord.passes.run import RunOrder
 
@@ -270,7 +270,12 @@ class Service:
     def reload(self) -> Sequence[str]:
         """Read the configuration again, take it over as a whole, and return what is different."""
         config = self._parts.reread()
-        self._listen(config.metrics.listen)  # the last thing that can fail, and nothing has changed by then
+        try:
+            self._listen(config.metrics.listen)  # the last thing that can fail, and nothing has changed by then
+        except ConfigError as error:
+            # What may pass for a start, which is tried again, is for whoever ordered this a place to be chosen better.
+            error.exit_code = ConfigError.exit_code
+            raise
         return self._parts.take_over(config)
 
     def open_metrics(self, live: Callable[[], Mapping[str, Any]]) -> None:
