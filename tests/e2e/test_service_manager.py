@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from curatord.adapters.instance import running_daemon
 from curatord.demo.make import make_demo
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,8 +188,10 @@ def test_a_stop_in_the_first_scan_is_heard(manager: Manager) -> None:
     """In the midst of a long history it ends after the file at hand; what was not read is read by the next start."""
     long_history(manager, sessions=3000, records=20)
     process = manager.start()
-    manager.until("STATUS=reading transcripts")
-    time.sleep(0.1)  # reading all of it takes some ten times as long
+    deadline = time.monotonic() + WAIT_S
+    while running_daemon(manager.folder / "state").get("activity") != "scanning":
+        assert time.monotonic() < deadline, manager.errors()
+        time.sleep(0.005)  # reading all of it takes some two hundred times as long
     process.send_signal(signal.SIGTERM)
 
     assert manager.until("STOPPING=1\nSTATUS=stopping, was scanning")
