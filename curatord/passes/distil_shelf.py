@@ -72,14 +72,18 @@ class Shelf:
 
     def view(self, name: LibraryName, peers: Collection[LibraryName] = ()) -> LibraryView:
         """
-        Return the library; *peers* are others that the same host looks into, where a name may be taken as well.
+        Return the library; *peers* are others that its sessions look into. There and in all libraries of its host a
+        name may be taken as well.
         """
         view = self._views.get(name)
         if view is None:
             view = self._views[name] = self._made(name)
+        ours = self.look.libraries.get(name)
+        host = ours.settings.host if ours is not None else None
+        beside = {other for other, library in self.look.libraries.items() if host and library.settings.host == host}
         shadowed: dict[str, str] = {
             skill.name: f"library {peer}"
-            for peer in sorted(peers)
+            for peer in sorted({*peers, *beside})
             if peer != name and peer in self.look.libraries
             for skill in self.look.libraries[peer].snapshot.skills
         }

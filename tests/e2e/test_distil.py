@@ -518,6 +518,24 @@ def test_a_run_of_one_library_leaves_others_alone(opened: Opened) -> None:
     assert (1, "skipped") == (len(server.calls()), world.distil("s1")["state"])
 
 
+def test_a_name_of_another_library_of_the_host_is_taken(opened: Opened) -> None:
+    """The host looks into both, and would only ever take one of the two."""
+    world, _ = opened(script=[reply(create("secret-kit"))])
+    world.skill("deploy")
+    team = world.folder / "team"
+    (team / "secret-kit").mkdir(parents=True)
+    text = "---\nname: secret-kit\ndescription: Use for secrets.\n---\n\nX.\n"
+    (team / "secret-kit" / "SKILL.md").write_text(text, encoding="utf-8")
+    libraries = [*world.config()["libraries"], {"name": "team", "path": str(team), "host": "claude-code"}]
+    world.reopen(source={"libraries": ["lib"]}, sections={"libraries": libraries, "umbrella": {"enabled": False}})
+    world.session("s1", CORRECTED)
+
+    record = world.run()
+
+    assert {"candidate", "created"}.isdisjoint(record["distil"]["outcomes"])
+    assert "library team" in json.dumps(record)
+
+
 # --- Trouble ----------------------------------------------------------------------------------------------------------
 
 

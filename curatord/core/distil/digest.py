@@ -200,6 +200,7 @@ class DigestBuilder:
 
     def context(self, said: Said) -> None:
         """Take a message from before the last look; the last 20 that are no errors are shown, 200 characters each."""
+        self._signs.spoke = self._signs.spoke or said.role == "assistant"
         if said.role != "error" and said.text.strip():
             self._context.append(self._kept(said._replace(tools=()), "c", CONTEXT_CHARS))
 
@@ -354,6 +355,7 @@ class _Signs:
         self.counts: Counter[str] = Counter()
         self.tool_calls = 0
         self.corrected = False
+        self.spoke = False  # the model, at any time: also what was looked at before can be put right now
         self.fixed = False
         self.retried: set[str] = set()
         self._failed: set[str] = set()
@@ -369,10 +371,11 @@ class _Signs:
         self.fixed = self.fixed or bool(self.retried)
         self.retried = set()
         if said.role == "assistant":
+            self.spoke = True
             self.tool_calls += len(said.tools)
             called = {tool.name for tool in said.tools}
             self.retried = called if "" in self._failed else called & self._failed
-        elif self.counts["assistant"] and not self.corrected:
+        elif self.spoke and not self.corrected:
             self.corrected = corrects(said.text)
 
 

@@ -269,6 +269,16 @@ def test_a_correction_is_noticed(text: str) -> None:
     assert not digest_of(said("user", text)).corrected
 
 
+def test_a_correction_of_what_was_looked_at_before_is_noticed() -> None:
+    """A settled session is taken up again with it: the model spoke before the last look."""
+    builder = DigestBuilder(DigestSettings())
+    builder.context(said("user", "go", 1))
+    builder.context(said("assistant", "done", 2))
+    builder.add(said("user", "No, that is wrong, use pnpm here", 3))
+
+    assert builder.build().corrected
+
+
 @pytest.mark.parametrize(
     "text", ["thanks, now add a test", "nothing else", "Notice the port", "Great. Next: docs", "好的，继续"]
 )
