@@ -6,6 +6,7 @@ Every error curatord raises on purpose, sorted by whose fault it is and what to 
     ├─ ConfigError                    the user's file or flags           -> stop, 2
     ├─ StateError                     our own files                      -> stop, 4
     │  ├─ StateTooNewError            written by a newer curatord
+    │  ├─ StateForbiddenError         this user may not use it; only a person can change that
     │  ├─ StateCorruptError           damaged; set aside, never replaced by an empty one
     │  └─ JournalConflictError        an unfinished action met something nobody expected
     ├─ BusyError                      another instance is at work        -> 5
@@ -38,6 +39,7 @@ __all__ = [
     "SkillFormatError",
     "StateCorruptError",
     "StateError",
+    "StateForbiddenError",
     "StateTooNewError",
     "StoppedError",
     "TranscriptError",
@@ -86,6 +88,10 @@ class StateTooNewError(StateError):
         super().__init__(message, hint=hint)
         self.have = have
         self.need = need
+
+
+class StateForbiddenError(StateError):
+    """The state folder is not this user's to use: no later start finds it otherwise."""
 
 
 class StateCorruptError(StateError):

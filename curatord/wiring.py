@@ -24,7 +24,7 @@ from curatord.config import Loaded
 from curatord.core.settings import Config, LibrarySettings
 from curatord.core.small_facts import REFILLED_AT
 from curatord.core.values import ActionId, LibraryName, RunId
-from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError
+from curatord.errors import BusyError, ConfigError, InputError, StateCorruptError, StateError, StateForbiddenError
 from curatord.logs import Log, set_up
 from curatord.ports.clock import Clock
 
@@ -243,7 +243,7 @@ class Parts:
                 hint="set `state_dir` to a folder that this user can write, or look at the free space",
             ) from error
         if not os.access(path, os.W_OK | os.X_OK) or not stat.S_ISDIR(mode):
-            raise StateError(
+            raise StateForbiddenError(
                 f"the state folder {path} cannot be written by this user (id {os.getuid()})",
                 hint="give it to this user, or set another `state_dir`",
             )
