@@ -70,7 +70,7 @@ def _run(arguments: Sequence[str], environ: Mapping[str, str], out: Output, fact
     if word != "daemon":
         # A command ends soon, and what it builds lives till then: to look through it again and again for cycles took a
         # tenth of a run over thousands of skills. A leak of cycles would still be found, later.
-        gc.set_threshold(100_000, 20, 100)
+        gc.set_threshold(1_000_000, 20, 100)
     return int(handler(Context(arguments=said, out=out, environ=environ, factory=factory)))
 
 
