@@ -525,6 +525,7 @@ class Parts:
     @cached_property
     def looker(self) -> Looker:
         """Looks at everything."""
+        from curatord.adapters.store.twins import StoredTwins
         from curatord.passes.look import Looker
 
         return Looker(
@@ -533,6 +534,7 @@ class Parts:
             ],
             host_views=self.host_words,
             testimony=self.testimony,
+            twins=StoredTwins(self._database or self.looking_database),
             records=self.memory,
             policy=self.config.lifecycle,
         )

@@ -36,9 +36,10 @@ from curatord.core.agent_skills import MAX_DESCRIPTION
 from curatord.core.cheap import dataclass
 from curatord.core.library import Problem
 from curatord.core.skill import SkillText
+from curatord.core.twin_digest import Listed
 from curatord.core.values import SkillKey
 
-__all__ = ["MAX_BODY_LINES", "MAX_BODY_TOKENS", "Described", "text_problems", "twin_problems"]
+__all__ = ["MAX_BODY_LINES", "MAX_BODY_TOKENS", "Described", "text_problems", "twin_problems", "twins_among"]
 
 START = 60  # characters that must stand alone: contract, section 7
 MAX_BODY_LINES = 500  # the specification's advice for a SKILL.md, both
@@ -151,6 +152,15 @@ def twin_problems(skills: Iterable[Described]) -> Mapping[SkillKey, Sequence[Pro
         for key, problem in (*_same_names(group), *_near(group)):
             found.setdefault(key, []).append(problem)
     return found
+
+
+def twins_among(listed: Iterable[Listed]) -> Mapping[SkillKey, Sequence[Problem]]:
+    """Return `twin_problems` of the live skills *listed*."""
+    return twin_problems(
+        Described(key=skill.key, scope=scope, description=skill.description)
+        for scope, skills in listed
+        for skill in skills
+    )
 
 
 def _same_names(group: Sequence[Described]) -> Iterator[tuple[SkillKey, Problem]]:

@@ -11,6 +11,7 @@ __all__ = [
     "REBUILT_FROM",
     "REFILLED_AT",
     "RUN_COUNT",
+    "TWINS",
     "library_facts",
 ]
 
@@ -21,6 +22,7 @@ BASELINE_RUN = "runs.baseline"  # the newest run that only recorded; the first c
 DISTIL_SINCE = "distil.since"  # when sessions could first be distilled here, an ISO time
 REFILLED_AT = "state.refilled_at"  # when the plain file of decisions was read into this database; missing: never
 FORGOTTEN_UNTIL = "undo.forgotten_until"  # ISO time of the newest action that can be undone no more, for its age
+TWINS = "library.twins"  # skills that an agent cannot tell apart, with a digest of what that was found from
 REBUILT_FROM = "state.rebuilt"  # where a damaged database was put, until a run has said so
 
 

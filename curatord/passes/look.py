@@ -10,22 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Protocol
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.idle import LibraryClock
-from curatord.core.library import LibrarySnapshot, Skill, linked_skills
+from curatord.core.library import LibrarySnapshot, Problem, Skill, linked_skills
 from curatord.core.lifecycle import SkillFacts, Verdict, judge
 from curatord.core.observation import Birth, Observation, observe
 from curatord.core.ownership import SLACK, LibraryView, hand_edited
 from curatord.core.run_record import Counts
 from curatord.core.settings import LibrarySettings, LifecycleSettings
-from curatord.core.skill_quality import Described, twin_problems
 from curatord.core.skill_record import SkillRecord
+from curatord.core.twin_digest import Listed
 from curatord.core.usage import NO_USAGE, HostCounters, SkillUsage
 from curatord.core.values import LibraryName, SkillKey, State
 
-__all__ = ["HostView", "LibraryLook", "Look", "Looker", "Standings", "Testimony"]
+__all__ = ["HostView", "LibraryLook", "Look", "Looker", "Standings", "Testimony", "Twins"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,14 @@ class Testimony(Protocol):
         ...
 
 
+class Twins(Protocol):
+    """Tells skills apart; what `core.skill_quality.twins_among` finds, whether it is compared now or was before."""
+
+    def __call__(self, listed: Sequence[Listed]) -> Mapping[SkillKey, Sequence[Problem]]:
+        """Return what is wrong with skills beside each other, per key, those without any left out."""
+        ...
+
+
 class Records(Protocol):
     """What is remembered of skills; the part of the store that looking needs."""
 
@@ -152,6 +161,7 @@ class Look:
     facts: Mapping[SkillKey, SkillFacts]
     verdicts: Mapping[SkillKey, Verdict]
     warnings: tuple[str, ...] = ()
+    twins: Twins = field(compare=False)
     _live: dict[SkillKey, Skill] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -165,16 +175,21 @@ class Look:
 
     def problems(self) -> Mapping[SkillKey, Sequence[str]]:
         """Return in words what is wrong with each live skill, by itself or beside others; sound ones are left out."""
-        twins = twin_problems(
-            Described(
-                key=skill.key, scope=library.settings.host or library.settings.name, description=skill.description
-            )
-            for library in self.libraries.values()
-            for skill in library.snapshot.skills
-            if skill.broken is None
+        order = [library for _, library in sorted(self.libraries.items())]
+        twins = self.twins(
+            [
+                (
+                    library.settings.host or library.settings.name,
+                    [skill for skill in library.snapshot.skills if skill.broken is None],
+                )
+                for library in order
+            ]
         )
         found: dict[SkillKey, Sequence[str]] = {}
-        for key, skill in sorted(self._live.items(), key=lambda item: item[0].place):
+        for skill in chain.from_iterable(library.snapshot.skills for library in order):
+            key = skill.key
+            if skill.broken is None and not skill.problems and key not in twins:
+                continue
             words = [f"broken: {skill.broken}"] if skill.broken is not None else []
             words += [problem.words for problem in (*skill.problems, *twins.get(key, ()))]
             if words:
@@ -212,6 +227,7 @@ class Looker:
         libraries: Each configured library with how it is read.
         host_views: Reads the files of the libraries' hosts.
         testimony: Reads what transcripts say.
+        twins: Tells skills apart.
         records: What is remembered.
         policy: The periods of the lifecycle.
     """
@@ -219,6 +235,7 @@ class Looker:
     libraries: Sequence[tuple[LibrarySettings, Callable[[], LibraryView]]]
     host_views: Callable[[Mapping[LibraryName, LibraryView]], Mapping[LibraryName, HostView]]
     testimony: Callable[[Mapping[LibraryName, LibrarySnapshot]], Testimony]
+    twins: Twins
     records: Records
     policy: LifecycleSettings
 
@@ -283,6 +300,7 @@ class Looker:
             facts=facts,
             verdicts=verdicts,
             warnings=tuple(warning for look in looks.values() for warning in look.warnings),
+            twins=self.twins,
         )
 
     def _observe(
