@@ -69,7 +69,8 @@ def explain(parts: Parts, said: str) -> dict[str, Any]:
     key = choose_skill(said, look.facts)
     facts, verdict = look.facts[key], look.verdicts[key]
     if (why := _waiting(parts, look).get(key)) is not None:
-        verdict = replace(verdict, next=replace(verdict.next, at=None, at_if_away=None, due=False, condition=why))
+        coming = replace(verdict.next, at=None, at_if_away=None, due=False, condition=why)
+        verdict = replace(verdict, coming=lambda: coming)
     history = [
         StateChange(at=row.at, from_state=row.from_state, to_state=row.to_state, reason=row.reason, run_id=row.run_id)
         for row in parts.store.history(key)

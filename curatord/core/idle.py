@@ -51,6 +51,7 @@ from curatord.core.words import SKEW, day, span, stamp
 
 __all__ = [
     "LEAP",
+    "Aging",
     "Anchor",
     "Forecast",
     "Gap",
@@ -235,40 +236,80 @@ def stops(clock: LibraryClock, anchor: datetime, now: datetime, away_after: time
     return tuple(found)
 
 
-def idle_since(
-    evidence: Sequence[Anchor], clock: LibraryClock, away_after: timedelta, now: datetime
-) -> Idle | IdleUnknown:
+class Aging:
     """
-    Return how long a skill has been idle at *now*, or why that cannot be told.
+    Tells how long skills of one library have been idle at one time; what is the same for all of them is told once.
 
     Args:
-        evidence: What is known of the skill: last event, birth, restore, in order of preference for equal times. It
-            may be empty; the time from which the sources can testify is added here.
-        clock: Its library's.
+        clock: The library's.
         away_after: Absences stop the clock after this long.
+        now: The caller's one reading of the clock.
 
     Source: contract, section 7, rule 4; bugs B018, B021, B022.
     """
-    observed_since = clock.observed_since
-    if observed_since is None or clock.sources == 0:
-        return IdleUnknown(reason=_no_testimony(clock))
-    if doubt := _doubt(evidence, clock, observed_since, now):
-        return IdleUnknown(reason=doubt, observed_since=observed_since)
-    anchor = max(evidence, key=_at, default=None)  # the first of equals
-    if anchor is None or anchor.at < observed_since:
-        what = f"the time from which the sources of library {clock.library!r} can testify"
-        anchor = Anchor(at=observed_since, what=what)
-    if anchor.at >= now:
-        return Idle(idle=_ZERO, anchor=anchor, stopped=_ZERO, observed_since=observed_since, stands_still=False)
-    stood = stops(clock, anchor.at, now, away_after)
-    stopped = sum((stop.length for stop in stood), _ZERO)
-    return Idle(
-        idle=now - anchor.at - stopped,
-        anchor=anchor,
-        stopped=stopped,
-        observed_since=observed_since,
-        stands_still=bool(stood) and stood[-1].end == now,
-    )
+
+    def __init__(self, clock: LibraryClock, away_after: timedelta, now: datetime) -> None:
+        self._clock = clock
+        self._away_after = away_after
+        self._now = now
+        self._latest = now + SKEW
+        self._unknown: IdleUnknown | None = None
+        if clock.observed_since is None or clock.sources == 0:
+            self._unknown = IdleUnknown(reason=_no_testimony(clock))
+        elif doubt := _doubt(clock, now):
+            self._unknown = IdleUnknown(reason=doubt, observed_since=clock.observed_since)
+        self._silence = _silence(clock, now)
+        # When the clock stands still for every anchor that has work before it.
+        self._stops = stops(clock, clock.first_work, now, away_after) if clock.first_work is not None else ()
+
+    def idle_since(self, evidence: Sequence[Anchor]) -> Idle | IdleUnknown:
+        """
+        Return how long a skill has been idle, or why that cannot be told.
+
+        Args:
+            evidence: What is known of the skill: last event, birth, restore, in order of preference for equal times. It
+                may be empty; the time from which the sources can testify is added here.
+        """
+        now, observed_since = self._now, self._clock.observed_since
+        if self._unknown is not None or observed_since is None:
+            return self._unknown or IdleUnknown(reason=_no_testimony(self._clock))
+        anchor = max(evidence, key=_at, default=None)  # the first of equals
+        if anchor is not None and anchor.at > self._latest:
+            doubt = f"the clock cannot be trusted: {anchor} lies in the future, it is {stamp(now)} here"
+            return IdleUnknown(reason=doubt, observed_since=observed_since)
+        if self._silence is not None:
+            return IdleUnknown(reason=self._silence, observed_since=observed_since)
+        if anchor is None or anchor.at < observed_since:
+            what = f"the time from which the sources of library {self._clock.library!r} can testify"
+            anchor = Anchor(at=observed_since, what=what)
+        begin = anchor.at
+        if begin >= now:
+            return Idle(idle=_ZERO, anchor=anchor, stopped=_ZERO, observed_since=observed_since, stands_still=False)
+        first_work = self._clock.first_work
+        stood = (
+            stops(self._clock, begin, now, self._away_after)
+            if first_work is None or begin < first_work
+            else self._stops
+        )
+        stopped, stands_still = _ZERO, False
+        for stop in stood:
+            if stop.end > begin:
+                stopped += stop.end - max(stop.start, begin)
+                stands_still = stop.end == now
+        return Idle(
+            idle=now - begin - stopped,
+            anchor=anchor,
+            stopped=stopped,
+            observed_since=observed_since,
+            stands_still=stands_still,
+        )
+
+
+def idle_since(
+    evidence: Sequence[Anchor], clock: LibraryClock, away_after: timedelta, now: datetime
+) -> Idle | IdleUnknown:
+    """Return how long one skill has been idle at *now*, or why that cannot be told; see `Aging`."""
+    return Aging(clock, away_after, now).idle_since(evidence)
 
 
 _at = attrgetter("at")
@@ -280,8 +321,8 @@ def _no_testimony(clock: LibraryClock) -> str:
     return f"no usage signal: the sources of library {clock.library!r} hold no session yet"
 
 
-def _doubt(evidence: Sequence[Anchor], clock: LibraryClock, observed_since: datetime, now: datetime) -> str | None:
-    """Return why the clock cannot be trusted, in words, or None."""
+def _doubt(clock: LibraryClock, now: datetime) -> str | None:
+    """Return why the clock cannot be trusted whatever a skill's evidence is, in words, or None."""
     if clock.doubts:
         return "; ".join(clock.doubts)
     last = clock.last_evidence
@@ -290,17 +331,18 @@ def _doubt(evidence: Sequence[Anchor], clock: LibraryClock, observed_since: date
             f"the clock cannot be trusted: the transcripts of library {clock.library!r} reach to {stamp(last)}, "
             f"but it is {stamp(now)} here"
         )
-    latest = now + SKEW
-    ahead = max((candidate for candidate in evidence if candidate.at > latest), key=_at, default=None)
-    if ahead is not None:
-        return f"the clock cannot be trusted: {ahead} lies in the future, it is {stamp(now)} here"
-    last = last or observed_since
-    if now - last > LEAP:
-        return (
-            f"no usage signal: the transcripts of library {clock.library!r} end on {day(last)}, {span(now - last)} "
-            "ago; either nobody has worked since, or the clock was set forward"
-        )
     return None
+
+
+def _silence(clock: LibraryClock, now: datetime) -> str | None:
+    """Return why nothing can be told from transcripts that ended long ago, in words, or None."""
+    last = clock.last_evidence or clock.observed_since
+    if last is None or now - last <= LEAP:
+        return None
+    return (
+        f"no usage signal: the transcripts of library {clock.library!r} end on {day(last)}, {span(now - last)} "
+        "ago; either nobody has worked since, or the clock was set forward"
+    )
 
 
 def forecast(idle: Idle, target: timedelta, clock: LibraryClock, away_after: timedelta, now: datetime) -> Forecast:

@@ -16,21 +16,24 @@ What can go wrong, and what keeps it from going wrong:
   have stood in a report for `notice` first. That time is wall time, since reports are read by the calendar.
 - *A person's word lost among rules.* Pins, importance, hand edits and earlier rejections are facts that are asked, and
   the verdict says which of them decided.
-- *Reasons that drift from decisions.* The reason is made where the decision is made, of the numbers that decided.
+- *Reasons that drift from decisions.* The reason stands where the decision is made, as a function of the numbers that
+  decided. It is called where somebody asks: of thousands of skills that stay, a run tells a handful.
 
 Rules 2 and 3 are asked before the clock, but nothing moves while the clock is in doubt: a stale skill that a schedule
 names becomes active only in a run that can trust its time (promise 9).
 
-`judge` looks at one skill; how many may go in one run is `core.selection`'s question.
+`Judge` looks at the skills of one library, each by itself; how many may go in one run is `core.selection`'s question.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import assert_never
+from functools import partial
+from typing import NamedTuple, assert_never
 
-from curatord.core.cheap import dataclass, replace
-from curatord.core.idle import Anchor, Idle, IdleUnknown, LibraryClock, forecast, idle_since
+from curatord.core.cheap import dataclass, field, replace
+from curatord.core.idle import Aging, Anchor, Idle, IdleUnknown, LibraryClock, forecast
 from curatord.core.settings import LifecycleSettings
 from curatord.core.skill_record import SkillRecord
 from curatord.core.states import Signal, after
@@ -38,7 +41,7 @@ from curatord.core.usage import NO_USAGE, SkillUsage
 from curatord.core.values import Fingerprint, Importance, SkillKey, State
 from curatord.core.words import day, exact, span
 
-__all__ = ["Next", "Periods", "SkillFacts", "Verdict", "birth_of", "evidence_of", "judge"]
+__all__ = ["Judge", "Next", "Periods", "SkillFacts", "Verdict", "birth_of", "evidence_of", "judge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +147,11 @@ class Verdict:
     Attributes:
         state, to: Where it is and where it goes; equal where it stays.
         rule: Number of the rule that matched (1 to 8), None where none did: then nothing was due.
-        reason: Why, in words that a person can act on.
-        next: What comes next, and when.
-        would: For a skill that could be handed over but was not: what would come next if it were. None else.
-        would_be: The same in one word: the state that the next run would leave it in. None else.
         warning: Something a person should hear of though nothing happens.
         needs_yes: Why this change may only be proposed, whatever the mode; None else.
         fingerprint: Its content when it was decided.
+        if_managed: What they would say of a skill that could be handed over but was not, if it were. None else.
+        words, coming: Make *reason* and *next*.
     """
 
     key: SkillKey
@@ -158,15 +159,34 @@ class Verdict:
     to: State
     signal: Signal
     rule: int | None
-    reason: str
     idle: Idle | IdleUnknown
-    next: Next
     managed: bool
-    would: Next | None = None
-    would_be: State | None = None
     warning: str | None = None
     needs_yes: str | None = None
     fingerprint: Fingerprint | None = None
+    if_managed: Verdict | None = None
+    words: Callable[[], str] = field(compare=False, repr=False)
+    coming: Callable[[], Next] = field(compare=False, repr=False)
+
+    @property
+    def reason(self) -> str:
+        """Why, in words that a person can act on."""
+        return self.words()
+
+    @property
+    def next(self) -> Next:
+        """What comes next, and when."""
+        return self.coming()
+
+    @property
+    def would(self) -> Next | None:
+        """What would come next if it were managed; None where it is, or never can be."""
+        return self.if_managed.next if self.if_managed is not None else None
+
+    @property
+    def would_be(self) -> State | None:
+        """The same in one word: the state that the next run would leave it in."""
+        return self.if_managed.to if self.if_managed is not None else None
 
     @property
     def moves(self) -> bool:
@@ -179,11 +199,12 @@ class Verdict:
         return self.managed and self.rule != 1 and self.state is not State.ARCHIVED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Finding:
+class _Finding(NamedTuple):
+    """Which rule matched, and what says why."""
+
     signal: Signal
     rule: int | None
-    reason: str
+    words: Callable[[], str]
     warning: str | None = None
 
 
@@ -225,122 +246,151 @@ def evidence_of(facts: SkillFacts, clock: LibraryClock) -> tuple[Anchor, ...]:
     return tuple(found)
 
 
-def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now: datetime) -> Verdict:
+class Judge:
     """
-    Return what becomes of one skill at *now*, and why.
+    Says what becomes of the skills of one library at one time, and why.
 
     Args:
-        facts: The skill.
-        clock: Its library's clock; `ValueError` where it is another library's.
+        clock: The library's clock.
         policy: The periods; the cap is `core.selection`'s.
         now: The run's one reading of the clock.
 
     Source: contract, section 7; hermes.md, section 3, cases 13 to 34.
     """
-    if clock.library != facts.key.library:
-        raise ValueError(f"the clock of {clock.library!r} cannot time {facts.key}")
-    idle = idle_since(evidence_of(facts, clock), clock, policy.away_after, now)
-    record = facts.record
-    if_managed: Verdict | None = None
-    if record.state is State.ARCHIVED:
-        finding = _archived(facts)
-        coming = Next(state=None, at=None, condition=f"it stays archived until somebody says `restore {facts.key}`")
-    elif exempt_by := facts.exempt_by:
-        finding = _Finding(signal=Signal.EXEMPT, rule=1, reason=f"unchanged: {exempt_by}")
-        coming = Next(state=None, at=None, condition=f"nothing changes while {exempt_by.partition(':')[0]}")
-        if facts.broken is None and facts.protected is None and record.missing_since is None:
-            if_managed = judge(replace(facts, managed=True), clock, policy, now)
-    else:
-        finding = _find(facts, idle, policy, now)
-        coming = _next(facts, finding, idle, clock, policy, now)
-    to = after(record.state, finding.signal)
-    return Verdict(
-        key=facts.key,
-        state=record.state,
-        to=to,
-        signal=finding.signal,
-        rule=finding.rule,
-        reason=finding.reason,
-        idle=idle,
-        next=coming,
-        managed=facts.managed,
-        would=if_managed.next if if_managed else None,
-        would_be=if_managed.to if if_managed else None,
-        warning=finding.warning,
-        needs_yes=facts.edited if to is State.ARCHIVED and record.state is not State.ARCHIVED else None,
-        fingerprint=record.seen_fingerprint,
-    )
+
+    def __init__(self, clock: LibraryClock, policy: LifecycleSettings, now: datetime) -> None:
+        self._clock = clock
+        self._policy = policy
+        self._now = now
+        self._aging = Aging(clock, policy.away_after, now)
+        self._periods = {importance: Periods.of(policy, importance) for importance in Importance}
+
+    def judge(self, facts: SkillFacts) -> Verdict:
+        """Return what becomes of one skill; `ValueError` where it is another library's."""
+        record = facts.record
+        if self._clock.library != record.key.library:
+            raise ValueError(f"the clock of {self._clock.library!r} cannot time {facts.key}")
+        idle = self._aging.idle_since(evidence_of(facts, self._clock))
+        if_managed: Verdict | None = None
+        coming: Callable[[], Next]
+        if record.state is State.ARCHIVED:
+            finding = _archived(facts)
+            coming = partial(_stays, f"it stays archived until somebody says `restore {facts.key}`")
+        elif exempt_by := facts.exempt_by:
+            finding = _Finding(Signal.EXEMPT, 1, lambda: f"unchanged: {exempt_by}")
+            coming = partial(_stays, f"nothing changes while {exempt_by.partition(':')[0]}")
+            if facts.broken is None and facts.protected is None and record.missing_since is None:
+                if_managed = self.judge(replace(facts, managed=True))
+        else:
+            periods = self._periods[record.importance]
+            finding = _find(facts, idle, periods, self._policy.notice, self._now)
+            coming = partial(_next, facts, finding.signal, idle, periods, self._clock, self._policy, self._now)
+        to = after(record.state, finding.signal)
+        return Verdict(
+            key=record.key,
+            state=record.state,
+            to=to,
+            signal=finding.signal,
+            rule=finding.rule,
+            idle=idle,
+            managed=facts.managed,
+            warning=finding.warning,
+            needs_yes=facts.edited if to is State.ARCHIVED and record.state is not State.ARCHIVED else None,
+            fingerprint=record.seen_fingerprint,
+            if_managed=if_managed,
+            words=finding.words,
+            coming=coming,
+        )
+
+
+def judge(facts: SkillFacts, clock: LibraryClock, policy: LifecycleSettings, now: datetime) -> Verdict:
+    """Return what becomes of one skill at *now*, and why; see `Judge`."""
+    return Judge(clock, policy, now).judge(facts)
+
+
+def _stays(condition: str) -> Next:
+    return Next(state=None, at=None, condition=condition)
 
 
 def _archived(facts: SkillFacts) -> _Finding:
     """Say why an archived skill is archived, and whether somebody wants it back."""
     record, last = facts.record, facts.usage.last
-    since = f"archived since {day(record.archived_at or record.state_since)}"
-    into = f" (absorbed into {record.absorbed_into})" if record.absorbed_into else ""
-    why = f": {record.archive_reason}" if record.archive_reason else ""
     warning = None
     if record.archived_at is not None and last is not None and last.at > record.archived_at:
         warning = (
             f"{facts.key} is archived but was asked for again on {day(last.at)}: `restore {facts.key}` brings it back"
         )
-    return _Finding(signal=Signal.EXEMPT, rule=None, reason=f"{since}{into}{why}", warning=warning)
+
+    def words() -> str:
+        since = f"archived since {day(record.archived_at or record.state_since)}"
+        into = f" (absorbed into {record.absorbed_into})" if record.absorbed_into else ""
+        why = f": {record.archive_reason}" if record.archive_reason else ""
+        return f"{since}{into}{why}"
+
+    return _Finding(Signal.EXEMPT, None, words, warning)
 
 
-def _find(facts: SkillFacts, idle: Idle | IdleUnknown, policy: LifecycleSettings, now: datetime) -> _Finding:
+def _find(facts: SkillFacts, idle: Idle | IdleUnknown, periods: Periods, notice: timedelta, now: datetime) -> _Finding:
     """Return what rules 2 to 8 find of a live skill that is curatord's to change."""
+    state = facts.record.state
     if kept_by := facts.kept_by:
-        return _Finding(signal=Signal.PINNED, rule=2, reason=f"stays {facts.record.state}: {kept_by}")
+        return _Finding(Signal.PINNED, 2, lambda: f"stays {state}: {kept_by}")
     match idle:
         case IdleUnknown():
             # Asked before rule 3 for a stale skill only, which that rule would move: nothing moves under doubt.
-            if facts.referenced is None or facts.record.state is not State.ACTIVE:
-                return _Finding(signal=Signal.UNKNOWN, rule=4, reason=f"nothing ages: {idle.reason}")
-            return _Finding(signal=Signal.REFERENCED, rule=3, reason=f"stays active: {facts.referenced} names it")
+            if facts.referenced is None or state is not State.ACTIVE:
+                return _Finding(Signal.UNKNOWN, 4, lambda: f"nothing ages: {idle.reason}")
+            return _Finding(Signal.REFERENCED, 3, lambda: f"stays active: {facts.referenced} names it")
         case Idle():
             if facts.referenced is not None:
-                verb = "stays" if facts.record.state is State.ACTIVE else "becomes"
-                return _Finding(signal=Signal.REFERENCED, rule=3, reason=f"{verb} active: {facts.referenced} names it")
-            return _find_by_age(facts, idle, policy, now)
+                verb = "stays" if state is State.ACTIVE else "becomes"
+                return _Finding(Signal.REFERENCED, 3, lambda: f"{verb} active: {facts.referenced} names it")
+            return _find_by_age(facts, idle, periods, notice, now)
         case _:
             assert_never(idle)
 
 
-def _find_by_age(facts: SkillFacts, idle: Idle, policy: LifecycleSettings, now: datetime) -> _Finding:
+def _find_by_age(facts: SkillFacts, idle: Idle, periods: Periods, notice: timedelta, now: datetime) -> _Finding:
     """Return what rules 5 to 8 find."""
     record = facts.record
-    periods = Periods.of(policy, record.importance)
-    counted = f"idle for {span(idle.idle)}, counted from {idle.counted_from}"
+
+    def counted() -> str:
+        return f"idle for {span(idle.idle)}, counted from {idle.counted_from}"
+
     if not facts.usage.ever_used and idle.idle < periods.never_used_grace:
         return _Finding(
-            signal=Signal.YOUNG,
-            rule=5,
-            reason=f"never used yet; {counted}; never_used_grace is {exact(periods.never_used_grace)}",
+            Signal.YOUNG,
+            5,
+            lambda: f"never used yet; {counted()}; never_used_grace is {exact(periods.never_used_grace)}",
         )
-    stale_since = record.stale_since or record.state_since
     if record.state is State.STALE and idle.idle >= periods.archive_after:
-        due = f"{counted}; archive_after is {exact(periods.archive_after)}"
-        if now - stale_since < policy.notice:
-            return _Finding(
-                signal=Signal.IDLE,
-                rule=6,
-                reason=f"stays stale: {due}, but it has been stale only since {day(stale_since)}, "
-                f"and notice is {exact(policy.notice)}",
-            )
-        due = f"{due}, and it has been stale since {day(stale_since)}"
-        spared = _spared(facts)
-        if spared is None:
-            return _Finding(signal=Signal.LONG_IDLE, rule=6, reason=due)
-        warning = f"{facts.key} would be archived ({due}); it stays, since {spared}"
-        return _Finding(signal=Signal.SPARED, rule=6, reason=f"stays stale: {due}, but {spared}", warning=warning)
-    limit = f"stale_after is {exact(periods.stale_after)}"
+        return _find_long_idle(facts, periods, notice, now, counted)
     if idle.idle >= periods.stale_after:
         if record.state is State.ACTIVE:
-            return _Finding(signal=Signal.IDLE, rule=7, reason=f"{counted}; {limit}")
-        limit = f"archive_after is {exact(periods.archive_after)}"
-        return _Finding(signal=Signal.IDLE, rule=None, reason=f"stays stale: {counted}; {limit}")
-    if record.state is State.STALE:
-        return _Finding(signal=Signal.RECENT, rule=8, reason=f"active again: {counted}; {limit}")
-    return _Finding(signal=Signal.RECENT, rule=None, reason=f"stays active: {counted}; {limit}")
+            return _Finding(Signal.IDLE, 7, lambda: f"{counted()}; stale_after is {exact(periods.stale_after)}")
+        return _Finding(
+            Signal.IDLE, None, lambda: f"stays stale: {counted()}; archive_after is {exact(periods.archive_after)}"
+        )
+    rule, verb = (8, "active again") if record.state is State.STALE else (None, "stays active")
+    return _Finding(Signal.RECENT, rule, lambda: f"{verb}: {counted()}; stale_after is {exact(periods.stale_after)}")
+
+
+def _find_long_idle(
+    facts: SkillFacts, periods: Periods, notice: timedelta, now: datetime, counted: Callable[[], str]
+) -> _Finding:
+    """Return what rule 6 finds of a stale skill that has been idle for `archive_after`."""
+    record = facts.record
+    stale_since = record.stale_since or record.state_since
+    due = f"{counted()}; archive_after is {exact(periods.archive_after)}"
+    if now - stale_since < notice:
+        seen = f"it has been stale only since {day(stale_since)}, and notice is {exact(notice)}"
+        return _Finding(Signal.IDLE, 6, lambda: f"stays stale: {due}, but {seen}")
+    due = f"{due}, and it has been stale since {day(stale_since)}"
+    spared = _spared(facts)
+    if spared is None:
+        return _Finding(Signal.LONG_IDLE, 6, lambda: due)
+    warning = f"{facts.key} would be archived ({due}); it stays, since {spared}"
+    return _Finding(Signal.SPARED, 6, lambda: f"stays stale: {due}, but {spared}", warning)
 
 
 def _spared(facts: SkillFacts) -> str | None:
@@ -352,22 +402,23 @@ def _spared(facts: SkillFacts) -> str | None:
 
 def _next(
     facts: SkillFacts,
-    finding: _Finding,
+    signal: Signal,
     idle: Idle | IdleUnknown,
+    periods: Periods,
     clock: LibraryClock,
     policy: LifecycleSettings,
     now: datetime,
 ) -> Next:
-    """Return what comes after *finding*."""
+    """Return what comes after a finding of *signal*."""
     record = facts.record
-    to = after(record.state, finding.signal)
+    to = after(record.state, signal)
     if to is not record.state:
         return Next(
             state=to, at=now, at_if_away=now, due=True, condition="with the next run, unless something changes before"
         )
-    match finding.signal:
+    match signal:
         case Signal.PINNED:
-            return Next(state=None, at=None, condition=f"nothing changes while {facts.kept_by}")
+            return _stays(f"nothing changes while {facts.kept_by}")
         case Signal.REFERENCED:
             return Next(state=None, at=None, condition=f"it does not age while {facts.referenced} names it")
         case Signal.SPARED:
@@ -378,7 +429,6 @@ def _next(
             pass
     if isinstance(idle, IdleUnknown):
         return Next(state=None, at=None, condition="nothing ages until it can be told again how long it has been idle")
-    periods = Periods.of(policy, record.importance)
     if record.state is State.ACTIVE:
         target = periods.stale_after
         if not facts.usage.ever_used:

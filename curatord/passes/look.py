@@ -16,7 +16,7 @@ from typing import Protocol
 from curatord.core.cheap import dataclass, field
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Problem, Skill, linked_skills
-from curatord.core.lifecycle import SkillFacts, Verdict, judge
+from curatord.core.lifecycle import Judge, SkillFacts, Verdict
 from curatord.core.observation import Birth, Observation, observe
 from curatord.core.ownership import SLACK, LibraryView, hand_edited
 from curatord.core.run_record import Counts
@@ -291,9 +291,10 @@ class Looker:
                 now,
                 doubts,
             )
+            judge = Judge(looked.clock, self.policy, now).judge
             for key, record in observations[snapshot.library].records.items():
-                facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
-                verdicts[key] = judge(facts[key], looked.clock, self.policy, now)
+                known_now = facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
+                verdicts[key] = judge(known_now)
         return Look(
             now=now,
             libraries=looks,

@@ -912,7 +912,7 @@ def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
     return tuple(
         {"library": key.library, "skill": key.rel, "would": verdict.would_be}
         for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place)
-        if verdict.would is not None and verdict.would.due and verdict.would_be
+        if verdict.would_be not in (None, verdict.state)
     )
 
 
