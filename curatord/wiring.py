@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from curatord.passes.remembering import SkillMemory
     from curatord.passes.run import Curation
     from curatord.passes.testimony import TranscriptTestimony
-    from curatord.passes.umbrella import UmbrellaResult
-    from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.passes.umbrella_case import LibraryCase, UmbrellaResult
     from curatord.ports.conversation import Conversations
     from curatord.ports.distil_store import FilePart
     from curatord.ports.observer import Observer
@@ -766,16 +765,18 @@ class Parts:
         stop: Callable[[], bool],
     ) -> UmbrellaResult:
         """Do the umbrella pass of a run; a dry run's has no applier, and so cannot change anything."""
-        from curatord.adapters.packed_packages import PackedPackages
-        from curatord.adapters.prompts import PromptFiles
-        from curatord.adapters.store.answers import StoredAnswers
-        from curatord.passes.umbrella import UmbrellaPass, UmbrellaResult
+        from curatord.passes.umbrella_case import UmbrellaResult
 
         asks = self.config.umbrella.enabled and self.config.umbrella.planner == "llm"
         if asks and not llm:
             return UmbrellaResult(state="skipped", reason="--no-llm was given")
         if asks and self.config.llm is None:
             return UmbrellaResult(state="skipped", reason="not configured")
+        from curatord.adapters.packed_packages import PackedPackages
+        from curatord.adapters.prompts import PromptFiles
+        from curatord.adapters.store.answers import StoredAnswers
+        from curatord.passes.umbrella import UmbrellaPass
+
         umbrella = UmbrellaPass(
             settings=self.config.umbrella,
             mode=self.config.mode,

@@ -63,8 +63,7 @@ from curatord.ports.curation_store import CurationStore
 if TYPE_CHECKING:
     from curatord.passes.consult import Consultation
     from curatord.passes.distil_order import Distiller, DistilResult
-    from curatord.passes.umbrella import UmbrellaResult
-    from curatord.passes.umbrella_shelf import LibraryCase
+    from curatord.passes.umbrella_case import LibraryCase, UmbrellaResult
 
 __all__ = ["Curation", "RunOrder", "keep_record", "prune_folders"]
 
@@ -625,7 +624,7 @@ class _Work:
 
     def _merge(self, look: Look, selection: Selection, plan: Plan, stop: Callable[[], bool]) -> bool:
         """Merge what belongs together in the libraries of this run, and return whether anything was changed."""
-        from curatord.passes.umbrella_shelf import LibraryCase  # late: most runs need nothing of that pass
+        from curatord.passes.umbrella_case import LibraryCase  # late: a batch of lessons needs nothing of that pass
 
         curation, policy = self.curation, self.curation.config.lifecycle
         cases = []

@@ -27,11 +27,9 @@ from curatord.core.journal import EditItem, JournalEntry
 from curatord.core.lifecycle import SkillFacts
 from curatord.core.model import EndpointError
 from curatord.core.plan import (
-    Action,
     Applied,
     Archive,
     Failed,
-    Outcome,
     Patch,
     Skipped,
     actions_to_json,
@@ -55,8 +53,9 @@ from curatord.passes.apply import Applier
 from curatord.passes.consult import Consultation
 from curatord.passes.look import Look
 from curatord.passes.umbrella_ask import Asker, StoppedHere
+from curatord.passes.umbrella_case import LibraryCase, UmbrellaResult
 from curatord.passes.umbrella_plan import Planner
-from curatord.passes.umbrella_shelf import LibraryCase, Shelf
+from curatord.passes.umbrella_shelf import Shelf
 from curatord.ports.answers import AnswerMemory
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.packages import PackageReader
@@ -68,43 +67,6 @@ KIND_PRUNE = "prune"
 KIND_PRUNES_HELD = "prune-held"
 KINDS = (KIND_MERGE, KIND_PRUNE, KIND_PRUNES_HELD)
 ANSWERS_KEPT = timedelta(days=400)
-
-
-@dataclass(slots=True, kw_only=True)
-class UmbrellaResult:
-    """
-    What the pass came to, in the rows of `run.json`.
-
-    Attributes:
-        state: `done`, `skipped`, `failed` (nothing was changed), `budget` (what was decided so far was used) or
-            `stopped` (a signal; nothing further was begun).
-        reason: Why, where it is not `done`.
-        consolidated, pruned, added: What was found on disk to be so; of a dry run, what would be.
-        pending: Proposals made or renewed.
-        actions: What was, or would be, asked of the gate, for `plan.json`.
-        left: Skills that were looked at and stay, with why.
-        libraries: Per library its rounds, questions and coverage.
-        prompts: Hash of each prompt file that was used.
-        held: More prunes were wanted than the cap allows.
-    """
-
-    state: str = "done"
-    reason: str = ""
-    consolidated: list[Mapping[str, Any]] = field(default_factory=list)
-    pruned: list[Mapping[str, Any]] = field(default_factory=list)
-    added: list[Mapping[str, Any]] = field(default_factory=list)
-    pending: list[PendingRow] = field(default_factory=list)
-    proposals: list[Proposal] = field(default_factory=list)
-    skipped: list[SkippedRow] = field(default_factory=list)
-    failed: list[FailedRow] = field(default_factory=list)
-    references: list[ReferenceRow] = field(default_factory=list)
-    actions: list[Action] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-    left: list[Mapping[str, str]] = field(default_factory=list)
-    libraries: list[Mapping[str, Any]] = field(default_factory=list)
-    prompts: dict[str, str] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    held: bool = False
 
 
 def cases_of(

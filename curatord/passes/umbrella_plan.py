@@ -38,7 +38,8 @@ from curatord.core.umbrella.survey import (
 from curatord.core.values import RelPath, SkillKey, State
 from curatord.errors import InputError, ModelError
 from curatord.passes.umbrella_ask import Asker
-from curatord.passes.umbrella_shelf import LibraryCase, Shelf
+from curatord.passes.umbrella_case import LibraryCase
+from curatord.passes.umbrella_shelf import Shelf
 
 __all__ = ["Planner", "Round"]
 

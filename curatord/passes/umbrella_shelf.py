@@ -7,55 +7,21 @@ a fresh shelf, so that a plan and its execution cannot differ.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from curatord.core.agent_skills import Layout
 from curatord.core.cheap import dataclass, field, replace
-from curatord.core.idle import LibraryClock
-from curatord.core.library import LibrarySnapshot
-from curatord.core.lifecycle import SkillFacts
-from curatord.core.settings import LifecycleSettings
 from curatord.core.umbrella.build import Built, Fallen, build
 from curatord.core.umbrella.candidates import Offered, place_of_package
 from curatord.core.umbrella.decision import Decision
 from curatord.core.umbrella.fold import moved_text
 from curatord.core.umbrella.links import Edit, Ground, Moved
 from curatord.core.umbrella.packed import Packed
-from curatord.core.values import LibraryName, SkillKey
+from curatord.core.values import SkillKey
 from curatord.errors import InputError
+from curatord.passes.umbrella_case import LibraryCase
 from curatord.ports.packages import PackageReader
 
-__all__ = ["LibraryCase", "Shelf"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryCase:
-    """
-    One library as the run found it.
-
-    Attributes:
-        snapshot: What stands on disk, after the rules have acted.
-        facts: Of each of its skills.
-        seen_as: Other absolute paths under which hosts name it.
-        prune_room: How many skills a model may still prune in this run (what the cap leaves beside the rules' own).
-    """
-
-    snapshot: LibrarySnapshot
-    facts: Mapping[SkillKey, SkillFacts]
-    clock: LibraryClock
-    policy: LifecycleSettings
-    seen_as: tuple[str, ...] = ()
-    prune_room: int = 3
-
-    @property
-    def name(self) -> LibraryName:
-        """Its name."""
-        return self.snapshot.library
-
-    @property
-    def layout(self) -> Layout:
-        """Its layout."""
-        return self.snapshot.layout
+__all__ = ["Shelf"]
 
 
 @dataclass(slots=True, kw_only=True)
