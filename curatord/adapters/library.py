@@ -354,16 +354,17 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
     problems = content.problems
     if rel != package.rel:
         broken = broken or "its name is not UTF-8"
-    agreement = names_agree(rel.rpartition("/")[2], content.header_name)
+    name = rel.rpartition("/")[2]
+    agreement = "same" if content.header_name == name else names_agree(name, content.header_name)
     if agreement == "same":
         pass
     elif agreement == "other":
-        broken = broken or f"its header says `{content.header_name}`, its folder `{rel.rpartition('/')[2]}`"
+        broken = broken or f"its header says `{content.header_name}`, its folder `{name}`"
     elif agreement == "spelling":
         words = f"its header spells it `{content.header_name}`"
         problems = (*problems, Problem(code="name-spelling", words=words))
     if layout == "hermes" and broken is None:
-        broken = _broken_for_hermes(rel.rpartition("/")[2], content)
+        broken = _broken_for_hermes(name, content)
     external = package.external
     if external is None and layout == "hermes" and rel.startswith("_org/"):
         external = "an organisation's mirror"
@@ -380,13 +381,13 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         link_target=None if package.link_target is None else printable(package.link_target),
         external=external,
         foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
-        also_at=tuple(printable(path) for path in package.also_at),
+        also_at=tuple(map(printable, package.also_at)),
     )
 
 
 def _broken_for_hermes(name: str, content: SkillContent) -> str | None:
     """Return why Hermes' own tools would take the skill for another, or for more than one."""
-    if content.line_name is not None and names_agree(name, content.line_name) == "other":
+    if content.line_name not in (None, name) and names_agree(name, content.line_name) == "other":
         return f"Hermes takes `{content.line_name}` for its name, from the first line with `name:`"
     # Hermes lists the inner one by itself, so to move the outer one would take a skill away that nobody decided on.
     return next((problem.words for problem in content.problems if problem.code == "nested-skill"), None)

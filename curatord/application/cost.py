@@ -29,10 +29,10 @@ def cost_of(parts: Parts, snapshot: LibrarySnapshot) -> LibraryCost:
         snapshot.library,
         [
             IndexEntry(
-                name=skill.name,
-                description_bytes=len(skill.description.encode("utf-8", "replace")),
-                description_tokens=skill.content.description_tokens,
-                body_tokens=skill.content.body_tokens,
+                skill.name,
+                len(skill.content.description.encode("utf-8", "replace")),
+                skill.content.description_tokens,
+                skill.content.body_tokens,
             )
             for skill in snapshot.skills
             if skill.broken is None

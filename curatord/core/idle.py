@@ -259,8 +259,9 @@ class Aging:
         elif doubt := _doubt(clock, now):
             self._unknown = IdleUnknown(reason=doubt, observed_since=clock.observed_since)
         self._silence = _silence(clock, now)
-        # When the clock stands still for every anchor that has work before it.
-        self._stops = stops(clock, clock.first_work, now, away_after) if clock.first_work is not None else ()
+        # Where work begins, and when the clock stands still for every anchor from there on.
+        self._first_work = clock.first_work if clock.first_work is not None else now
+        self._stops = stops(clock, self._first_work, now, away_after) if clock.first_work is not None else ()
 
     def idle_since(self, evidence: Sequence[Anchor]) -> Idle | IdleUnknown:
         """
@@ -285,14 +286,12 @@ class Aging:
         begin = anchor.at
         if begin >= now:
             return Idle(idle=_ZERO, anchor=anchor, stopped=_ZERO, observed_since=observed_since, stands_still=False)
-        first_work = self._clock.first_work
-        stood = (
-            stops(self._clock, begin, now, self._away_after)
-            if first_work is None or begin < first_work
-            else self._stops
-        )
         stopped, stands_still = _ZERO, False
-        for stop in stood:
+        if begin < self._first_work:  # no work is known before the anchor: the first stretch begins at it
+            start, end = begin + self._away_after, min(self._first_work, now)
+            if start < end:
+                stopped, stands_still = end - start, end == now
+        for stop in self._stops:
             if stop.end > begin:
                 stopped += stop.end - max(stop.start, begin)
                 stands_still = stop.end == now

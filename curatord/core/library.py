@@ -263,6 +263,8 @@ def linked_skills(snapshots: Sequence[LibrarySnapshot]) -> dict[SkillKey, SkillK
     Usage of the one is usage of the other: a package kept in one place and linked into the library of each host would
     else grow old in its own library while every host uses it (bugs B054).
     """
+    if all(skill.link_target is None for snapshot in snapshots for skill in snapshot.skills):
+        return {}
     real: dict[str, SkillKey] = {}
     for snapshot in snapshots:
         for skill in snapshot.skills:

@@ -9,7 +9,8 @@ when a skill is used, and are shown for comparison. All token figures are estima
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from heapq import nsmallest
+from typing import Any, NamedTuple
 
 from curatord.core.cheap import dataclass
 
@@ -23,8 +24,7 @@ DAYS_PER_YEAR = 365
 TOP = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexEntry:
+class IndexEntry(NamedTuple):
     """One live skill as an index lists it; tokens are estimates."""
 
     name: str
@@ -82,7 +82,8 @@ def library_cost(
         calls_per_day: Model calls a day of the sources that use it, None where none was seen.
         usd_per_million_input: Price of input tokens; cached input is cheaper, so money is an upper bound.
     """
-    rows = sorted(entries, key=lambda entry: (-entry.description_tokens, entry.name))
+    rows = list(entries)
+    top = nsmallest(TOP, [(-row.description_tokens, row.name) for row in rows])
     tokens = sum(row.description_tokens for row in rows)
     yearly = None if calls_per_day is None else round(tokens * calls_per_day * DAYS_PER_YEAR)
     usd = None if yearly is None or usd_per_million_input is None else round(yearly * usd_per_million_input / 1e6, 2)
@@ -96,7 +97,7 @@ def library_cost(
         calls_per_day=None if calls_per_day is None else round(calls_per_day, 1),
         tokens_per_year=yearly,
         usd_per_year=usd,
-        top=tuple((row.name, row.description_tokens) for row in rows[:TOP]),
+        top=tuple((name, -less) for less, name in top),
     )
 
 

@@ -144,9 +144,10 @@ def observe(
         after[skill.key] = _brought_up_to_date(skill, record, now, managed=managed, explained=explained)
     in_archive = _newest_by_name(snapshot.archived)
     if snapshot.complete:
-        for key, record in sorted(known.items(), key=_place):
-            if key in snapshot.by_key or key not in after or record.state is State.ARCHIVED:
-                continue
+        for record in _orphans(snapshot, known):
+            key = record.key
+            if key not in after:
+                continue  # it stands at another path now
             package = in_archive.get(key.name)
             if package is not None and _is_news(package, record):
                 at = (archived_by_host or {}).get(key.name) or package.archived_at or now
@@ -190,11 +191,9 @@ def _orphans(snapshot: LibrarySnapshot, known: Mapping[SkillKey, SkillRecord]) -
     """Return records of live skills that are not where they were."""
     if not snapshot.complete:
         return []
-    return [
-        r
-        for key, r in sorted(known.items(), key=_place)
-        if r.state is not State.ARCHIVED and key not in snapshot.by_key
-    ]
+    there = snapshot.by_key
+    gone = [r for key, r in known.items() if r.state is not State.ARCHIVED and key not in there]
+    return sorted(gone, key=lambda record: record.key.place)
 
 
 def _moved(skill: Skill, orphans: list[SkillRecord]) -> SkillRecord | None:

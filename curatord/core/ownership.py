@@ -150,13 +150,14 @@ def _first_protection(skill: Skill, facts: OwnershipFacts) -> tuple[Protection, 
         return "plugin", facts.plugin
     if skill.content.installed_by is not None:
         return "plugin", f"it is {skill.content.installed_by}"
-    names = _names(skill)
-    hub = _below(facts.hub_paths, skill.key.rel) or _first(facts.hub, names)
-    if hub is not None:
-        return "hub", hub
-    bundled = _first(facts.bundled, names)
-    if bundled is not None:
-        return "bundled", bundled
+    if facts.hub_paths or facts.hub or facts.bundled:
+        names = _names(skill)
+        hub = _below(facts.hub_paths, skill.key.rel) or _first(facts.hub, names)
+        if hub is not None:
+            return "hub", hub
+        bundled = _first(facts.bundled, names)
+        if bundled is not None:
+            return "bundled", bundled
     if facts.observed:
         return "observed", f"the library is only looked at: {facts.observed[0]}"
     return None
@@ -186,13 +187,13 @@ def _first(words: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 def usage_of(skill: Skill, facts: OwnershipFacts) -> UsageRow | None:
     """Return what Hermes recorded of *skill*, or None where it recorded nothing or a shared name hides which."""
-    if not facts.usage or skill.name in facts.shared_names:
+    if not facts.usage:
         return None
-    for name in reversed(_names(skill)):  # Hermes keys by the header's name where there is one
-        row = facts.usage.get(name)
-        if row is not None:
-            return row
-    return None
+    name, header = skill.name, skill.content.header_name
+    if name in facts.shared_names:
+        return None
+    row = facts.usage.get(header) if header is not None and header != name else None
+    return facts.usage.get(name) if row is None else row  # Hermes keys by the header's name where there is one
 
 
 def _unhanded(skill: Skill, facts: OwnershipFacts) -> str:
@@ -242,7 +243,7 @@ def ownership_facts(
             place = by_rel.get(entry.install_path)
             if place is not None and place.content.header_name is not None:
                 hub[place.content.header_name] = words
-    counted = Counter(skill.name for skill in snapshot.skills)
+    counted = Counter([skill.name for skill in snapshot.skills])
     return OwnershipFacts(
         unjudged=(*(hermes.protected if hermes else ()), *unjudged),
         observed=(*(p.words for p in snapshot.problems if p.severity != "note"), *observed),

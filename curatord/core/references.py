@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Literal
 
 from curatord.core.cheap import dataclass
@@ -34,7 +35,7 @@ class Reference:
 
 class SkillIndex:
     """
-    Looks up live skills by name and by path.
+    Looks up live skills by name and by path; most libraries' texts name none, so what for is made when it is asked for.
 
     Args:
         snapshots: The libraries that references may lead into.
@@ -45,23 +46,42 @@ class SkillIndex:
     def __init__(
         self, snapshots: Sequence[LibrarySnapshot], settings: Mapping[str, LibrarySettings], *, home: str
     ) -> None:
+        self._snapshots = snapshots
+        self._settings = settings
         self._home = home.rstrip("/")
-        self._by_place: dict[str, SkillKey] = {}
-        self._by_name: dict[str, list[SkillKey]] = {}
-        self._roots: list[tuple[str, str]] = []
-        for snapshot in snapshots:
-            configured = settings.get(snapshot.library)
-            seen_as = configured.seen_as if configured is not None else ()
-            self._roots += [(root.rstrip("/"), snapshot.root) for root in (snapshot.real_root, *seen_as)]
+
+    @cached_property
+    def _by_place(self) -> dict[str, SkillKey]:
+        return {
+            path: skill.key
+            for snapshot in self._snapshots
+            for skill in snapshot.skills
+            for path in (skill.path, *skill.also_at)
+        }
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[SkillKey]]:
+        found: dict[str, list[SkillKey]] = {}
+        for snapshot in self._snapshots:
             for skill in snapshot.skills:
-                for path in (skill.path, *skill.also_at):
-                    self._by_place[path] = skill.key
                 for name in {skill.name, skill.content.header_name} - {None}:
-                    self._by_name.setdefault(str(name), []).append(skill.key)
-        self._roots.sort(key=lambda pair: -len(pair[0]))
+                    found.setdefault(str(name), []).append(skill.key)
+        return found
+
+    @cached_property
+    def _roots(self) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        for snapshot in self._snapshots:
+            configured = self._settings.get(snapshot.library)
+            seen_as = configured.seen_as if configured is not None else ()
+            found += [(root.rstrip("/"), snapshot.root) for root in (snapshot.real_root, *seen_as)]
+        return sorted(found, key=lambda pair: -len(pair[0]))
+
+    @cached_property
+    def _begins(self) -> tuple[str, ...]:
         # Texts are full of `/usr/bin/env`; what begins like no library is not looked up part by part.
         places = {f"{posixpath.dirname(path)}/" for path in self._by_place}
-        self._begins = tuple({*places, *(f"{seen}/" for seen, _ in self._roots)})
+        return tuple({*places, *(f"{seen}/" for seen, _ in self._roots)})
 
     def named(self, target: str) -> list[SkillKey]:
         """Return the skills that *target*, a name, `category/name` or a path, may mean."""

@@ -120,7 +120,7 @@ def lookup_name(name: str) -> str:
 class _Library:
     """One library's names as dictionaries."""
 
-    __slots__ = ("by_header", "by_name", "by_spelling", "known", "rels", "shared")
+    __slots__ = ("_by_spelling", "by_header", "by_name", "known", "rels", "shared")
 
     def __init__(self, known: KnownLibrary) -> None:
         self.known = known
@@ -128,20 +128,29 @@ class _Library:
         self.shared: set[str] = set()  # folder names of several skills
         self.by_name: dict[str, RelPath] = {}
         self.by_header: dict[str, RelPath | None] = {}
-        self.by_spelling: dict[str, RelPath | None] = {}
-        for skill in sorted(known.skills, key=lambda skill: (skill.rel.count("/"), skill.rel)):
+        self._by_spelling: dict[str, RelPath | None] | None = None
+        for skill in self._in_order():
             folder = skill.rel.rpartition("/")[2]
             if folder in self.by_name:
                 self.shared.add(folder)
             self.by_name.setdefault(folder, skill.rel)
-            spellings = {lookup_name(folder)}
             if skill.header_name and skill.header_name != folder:
                 held = self.by_header.setdefault(skill.header_name, skill.rel)
                 self.by_header[skill.header_name] = skill.rel if held == skill.rel else None
-                spellings.add(lookup_name(skill.header_name))
-            for spelling in spellings:
-                held = self.by_spelling.setdefault(spelling, skill.rel)
-                self.by_spelling[spelling] = skill.rel if held == skill.rel else None
+
+    def _in_order(self) -> list[KnownSkill]:
+        return sorted(self.known.skills, key=lambda skill: (skill.rel.count("/"), skill.rel))
+
+    def spelled(self, name: str) -> RelPath | None:
+        """Return the path of the one skill that *name* means but for its spelling; most sessions spell as the disk."""
+        if self._by_spelling is None:
+            self._by_spelling = {}
+            for skill in self._in_order():
+                names = {skill.rel.rpartition("/")[2], skill.header_name} - {None, ""}
+                for spelling in {lookup_name(str(one)) for one in names}:
+                    held = self._by_spelling.setdefault(spelling, skill.rel)
+                    self._by_spelling[spelling] = skill.rel if held == skill.rel else None
+        return self._by_spelling.get(lookup_name(name))
 
     def find(self, name: str) -> RelPath | None:
         """Return the path of the skill that *name* means here, or None."""
@@ -149,7 +158,7 @@ class _Library:
             return RelPath(name)
         if ":" in name and (path := name.replace(":", "/")) in self.rels:
             return RelPath(path)
-        return self.by_name.get(name) or self.by_header.get(name) or self.by_spelling.get(lookup_name(name))
+        return self.by_name.get(name) or self.by_header.get(name) or self.spelled(name)
 
     def holds(self, below: str) -> RelPath | None:
         """Return the skill that the file *below* (a path within the library) belongs to, or None."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from curatord.core.cheap import dataclass, field
@@ -116,8 +116,9 @@ class HostCounters:
     last_patched_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        for name in ("last_used_at", "last_viewed_at", "last_patched_at"):
-            require_aware(name, getattr(self, name))
+        for at in (self.last_used_at, self.last_viewed_at, self.last_patched_at):
+            if at is not None and at.tzinfo is not UTC:
+                require_aware("a host's time", at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +163,9 @@ class SkillUsage:
     @property
     def last(self) -> Activity | None:
         """The newest act of any kind; of two at one time, a use."""
-        return max(self.newest.values(), key=lambda activity: activity._rank, default=None)
+        if len(self.newest) < 2:  # as most have it
+            return next(iter(self.newest.values()), None)
+        return max(self.newest.values(), key=lambda activity: activity._rank)
 
     @property
     def last_at(self) -> datetime | None:
@@ -274,7 +277,31 @@ def usage_by_skill(
     for testimony in heard:
         for key in namesakes.meant(testimony.library, testimony.skill):
             tallies[key].add(testimony)
-    return {key: tallies[key].join(known.get(key)) if key in tallies or key in known else NO_USAGE for key in ordered}
+    usage = dict.fromkeys(ordered, NO_USAGE)
+    usage.update((key, tally.join(known.get(key))) for key, tally in tallies.items())
+    usage.update((key, _counted(counters)) for key, counters in known.items() if key in usage and key not in tallies)
+    return usage
+
+
+def _counted(counters: HostCounters) -> SkillUsage:
+    """Return the usage of a skill that only its host speaks of."""
+    newest: dict[EventKind, Activity] = {}
+    for kind, at in (
+        (EventKind.USE, counters.last_used_at),
+        (EventKind.VIEW, counters.last_viewed_at),
+        (EventKind.PATCH, counters.last_patched_at),
+    ):
+        if at is not None:
+            newest[kind] = Activity(at=at, kind=kind, witness=f"{counters.host}' own counter")
+    use, view, patch = max(counters.use, 0), max(counters.view, 0), max(counters.patch, 0)
+    return SkillUsage(
+        use=use,
+        view=view,
+        patch=patch,
+        newest=newest,
+        ever_used=use > 0 or EventKind.USE in newest,
+        counted_by="host" if use or view or patch else "transcripts",
+    )
 
 
 def _fold_path(path: str) -> str:
@@ -285,18 +312,15 @@ class Namesakes:
     """Which skills a session may have meant by a name."""
 
     def __init__(self, keys: Iterable[SkillKey]) -> None:
-        self._by_name: dict[str, list[tuple[SkillKey, str]]] = {}
+        self._by_name: dict[str, list[SkillKey]] = {}
         for key in keys:
-            path = _fold_path(key.rel)
-            self._by_name.setdefault(path.rpartition("/")[2], []).append((key, path))
+            self._by_name.setdefault(fold_name(key.name), []).append(key)
 
     def meant(self, library: LibraryName | None, skill: str) -> tuple[SkillKey, ...]:
         """Return the skills, in the order they were given in, that *skill* means in *library*, or anywhere (None)."""
         path = _fold_path(skill)
-        namesakes = [
-            (key, rel)
-            for key, rel in self._by_name.get(path.rpartition("/")[2], ())
-            if library is None or key.library == library
-        ]
-        exact = tuple(key for key, rel in namesakes if "/" in path and (rel == path or rel.endswith("/" + path)))
-        return exact or tuple(key for key, _ in namesakes)
+        namesakes = tuple(
+            key for key in self._by_name.get(path.rpartition("/")[2], ()) if library is None or key.library == library
+        )
+        exact = tuple(key for key in namesakes if f"/{_fold_path(key.rel)}".endswith(f"/{path}")) if "/" in path else ()
+        return exact or namesakes

@@ -125,6 +125,11 @@ class SkillKey:
         if not self.library or not _NO_PARTS.isdisjoint(self.rel.split("/")) or "\0" in self.rel:
             raise ValueError(f"not a skill's path within a library: {self.library!r}, {self.rel!r}")
 
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not SkillKey:
+            return NotImplemented
+        return self.rel == other.rel and self.library == other.library
+
     def __hash__(self) -> int:
         return hash(self.rel)  # asked a hundred thousand times a run, and a text keeps its own; few share a path
 

@@ -71,12 +71,15 @@ class HostWords:
         """Return whose *skill* is."""
         answer = decide(skill, self.facts, record, self.settings)
         # Where several skills share the name that the host's record is about, its pin holds for each of them.
-        rows = [self.facts.usage.get(name) for name in (skill.name, skill.content.header_name) if name]
+        usage, pinned = self.facts.usage, False
+        if usage:
+            named, headed = usage.get(skill.name), usage.get(skill.content.header_name or "")
+            pinned = (named is not None and named.pinned) or (headed is not None and headed.pinned)
         return Standings(
             managed=answer.managed,
             why=answer.why,
             protected=answer.why if answer.protected else None,
-            host_pinned=any(row.pinned for row in rows if row is not None),
+            host_pinned=pinned,
         )
 
     def birth(self, skill: Skill) -> datetime | None:
@@ -87,7 +90,7 @@ class HostWords:
     def counters(self, skill: Skill) -> HostCounters | None:
         """Return what the host counted for itself."""
         row = usage_of(skill, self.facts)
-        if row is None:
+        if row is None or not (row.use_count or row.view_count or row.patch_count or row.last_activity_at):
             return None
         return HostCounters(
             host="hermes",

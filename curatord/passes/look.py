@@ -265,7 +265,11 @@ class Looker:
                     snapshot.library,
                     observation,
                     now=now,
-                    host_pinned=[s.key for s in snapshot.skills if s.key in judged and judged[s.key][1].host_pinned],
+                    host_pinned=[
+                        key
+                        for key, (_, standing) in judged.items()
+                        if standing.host_pinned and key.library == snapshot.library
+                    ],
                     problems=[problem.words for problem in snapshot.problems if problem.severity != "note"],
                 )
             for skill in snapshot.skills:

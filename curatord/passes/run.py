@@ -563,10 +563,11 @@ class _Work:
         warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
         if warning is not None:
             warnings.append(warning)
+        counts = look.counts()
         self.record = replace(
             self.record,
-            before=look.counts(),
-            after=look.counts(),
+            before=counts,
+            after=counts,
             warnings=tuple(dict.fromkeys(warnings)),
             advice=_advice(look),
             problems=_problems(look),

@@ -75,7 +75,7 @@ class SqliteCurationStore:
         where, given = ("", ()) if library is None else (" WHERE library = ?", (library,))
         with self._reading() as db:
             rows = db.execute(f"{_SELECT_SKILLS}{where} ORDER BY library, rel", given).fetchall()
-        times: dict[int, datetime] = {}  # thousands of skills share a few times: those of scans
+        times: dict[int | None, datetime | None] = {None: None}  # thousands of skills share a few times: those of scans
         records = [_record(row, times) for row in rows]
         return {record.key: record for record in records}
 
@@ -559,21 +559,19 @@ _STATES = {state.value: state for state in State}
 _IMPORTANCES = {importance.value: importance for importance in Importance}
 
 
-def _record(row: tuple[Any, ...], times: dict[int, datetime] | None = None) -> SkillRecord:
+def _record(row: tuple[Any, ...], times: dict[int | None, datetime | None] | None = None) -> SkillRecord:
     """Return the record of a row of `_SELECT_SKILLS`; *times* keeps what milliseconds were read as."""
-    told: dict[str, Any] = dict(zip(_FIELDS, row[2:], strict=True))
-    times = {} if times is None else times
+    times = {None: None} if times is None else times
+    told = dict(zip(_FIELDS, row[2:], strict=True))
     for name in _TIMES:
         ms = told[name]
-        if ms is not None:
-            at = times.get(ms)
-            if at is None:
-                at = times[ms] = _time(ms)
-            told[name] = at
+        if ms not in times:
+            times[ms] = from_ms(ms)
+        told[name] = times[ms]
     told["state"] = _STATES[told["state"]]
     told["importance"] = _IMPORTANCES[told["importance"]]
     told["pinned"] = bool(told["pinned"])
-    return SkillRecord(key=_key(row[0], row[1]), **told)
+    return SkillRecord(key=SkillKey(library=row[0], rel=row[1]), **told)
 
 
 def _values(record: SkillRecord) -> dict[str, Any]:

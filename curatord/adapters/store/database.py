@@ -46,7 +46,8 @@ def from_ms(ms: int | None) -> datetime | None:
     if ms is None:
         return None
     # Integer arithmetic: a float of seconds would lose the last millisecond now and then.
-    return datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
+    at = datetime.fromtimestamp(ms // 1000, UTC)
+    return at.replace(microsecond=ms % 1000 * 1000) if ms % 1000 else at
 
 
 @dataclass(slots=True, kw_only=True)
