@@ -179,9 +179,8 @@ class DiskLibrary:
         shared = self._shared(named, root, layout, archive, external) if named else frozenset()
         if shared is None:
             return None
-        return LibraryView(
-            snapshot=replace(snapshot, skills=asked), facts=replace(facts, shared_names=shared), hermes=hermes
-        )
+        facts = replace(facts, shared_names=shared)
+        return LibraryView(snapshot=replace(snapshot, skills=asked), facts=facts, hermes=hermes)
 
     def _external(self, hermes: HermesFacts | None) -> list[tuple[str, str]]:
         external = [(path, "an external folder (configuration)") for path in self._settings.external_dirs]

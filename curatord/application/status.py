@@ -205,7 +205,7 @@ def _sources(parts: Parts, by_daemon: str | None) -> list[dict[str, Any]]:
 
 def _ranking(parts: Parts) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the most and the least used live skills, by their names in the transcripts."""
-    from curatord.core.usage import Namesakes
+    from curatord.core.namesakes import Namesakes
 
     live = parts.overview.live()
     namesakes = Namesakes(live)

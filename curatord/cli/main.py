@@ -21,6 +21,8 @@ from curatord.errors import CuratorError
 
 __all__ = ["main", "say"]
 
+_USUAL = gc.get_threshold()
+
 
 def main(
     arguments: Sequence[str] | None = None,
@@ -33,6 +35,9 @@ def main(
 
     *environ* and *factory* are for tests: other variables than the process's, and another application.
     """
+    # A command ends soon, and what it builds lives till then: looking through it for cycles again and again took a
+    # tenth of a run over thousands of skills. A leak of cycles would still be found, later.
+    gc.set_threshold(1_000_000, 20, 100)
     arguments = sys.argv[1:] if arguments is None else arguments
     environ = os.environ if environ is None else environ
     out = Output(sys.stdout, sys.stderr, environ)
@@ -67,10 +72,8 @@ def _run(arguments: Sequence[str], environ: Mapping[str, str], out: Output, fact
 
     module, _, name = said.handler.partition(":")
     handler = getattr(importlib.import_module(f"curatord.cli.{module}"), name)
-    if word != "daemon":
-        # A command ends soon, and what it builds lives till then: to look through it again and again for cycles took a
-        # tenth of a run over thousands of skills. A leak of cycles would still be found, later.
-        gc.set_threshold(1_000_000, 20, 100)
+    if word == "daemon":  # it is to live
+        gc.set_threshold(*_USUAL)
     return int(handler(Context(arguments=said, out=out, environ=environ, factory=factory)))
 
 

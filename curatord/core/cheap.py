@@ -361,7 +361,11 @@ else:
         return hasattr(value, "__cheap_fields__")
 
     def replace(value, /, **changes):
-        """Return *value* with *changes*; a field that is no argument cannot be changed."""
+        """Return *value*, of a class made here or a msgspec struct, with *changes*; only arguments can be changed."""
+        if not hasattr(value, "__cheap_fields__"):
+            from msgspec.structs import replace as replace_struct  # it is loaded already: there is a struct
+
+            return replace_struct(value, **changes)
         for name, field in value.__cheap_fields__.items():
             if not field.init:
                 if name in changes:

@@ -45,6 +45,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
 
+import msgspec
+
 from curatord.core.cheap import dataclass
 from curatord.core.values import LibraryName, require_aware
 from curatord.core.words import SKEW, day, span, stamp
@@ -134,8 +136,7 @@ class LibraryClock:
         return max((at for at in (self.newest_work, self.newest_evidence) if at is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class Anchor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """From when idle is counted, and *what* that is in words: `its last use (claude-code)`."""
 
     at: datetime
@@ -148,8 +149,7 @@ class Anchor:
         return f"{self.what}, {stamp(self.at)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Idle:
+class Idle(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     How long a skill has been idle.
 
@@ -263,18 +263,16 @@ class Aging:
         self._first_work = clock.first_work if clock.first_work is not None else now
         self._stops = stops(clock, self._first_work, now, away_after) if clock.first_work is not None else ()
 
-    def idle_since(self, evidence: Sequence[Anchor]) -> Idle | IdleUnknown:
+    def idle_since(self, anchor: Anchor | None) -> Idle | IdleUnknown:
         """
         Return how long a skill has been idle, or why that cannot be told.
 
-        Args:
-            evidence: What is known of the skill: last event, birth, restore, in order of preference for equal times. It
-                may be empty; the time from which the sources can testify is added here.
+        *anchor* is the newest that is known of it: last event, birth or restore; None for nothing. The time from which
+        the sources can testify is added here.
         """
         now, observed_since = self._now, self._clock.observed_since
         if self._unknown is not None or observed_since is None:
             return self._unknown or IdleUnknown(reason=_no_testimony(self._clock))
-        anchor = max(evidence, key=_at, default=None)  # the first of equals
         if anchor is not None and anchor.at > self._latest:
             doubt = f"the clock cannot be trusted: {anchor} lies in the future, it is {stamp(now)} here"
             return IdleUnknown(reason=doubt, observed_since=observed_since)
@@ -307,8 +305,12 @@ class Aging:
 def idle_since(
     evidence: Sequence[Anchor], clock: LibraryClock, away_after: timedelta, now: datetime
 ) -> Idle | IdleUnknown:
-    """Return how long one skill has been idle at *now*, or why that cannot be told; see `Aging`."""
-    return Aging(clock, away_after, now).idle_since(evidence)
+    """
+    Return how long one skill has been idle at *now*, or why that cannot be told; see `Aging`.
+
+    *evidence* is what is known of it, in order of preference for equal times; it may be empty.
+    """
+    return Aging(clock, away_after, now).idle_since(max(evidence, key=_at, default=None))  # the first of equals
 
 
 _at = attrgetter("at")

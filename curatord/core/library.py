@@ -20,6 +20,8 @@ Codes of problems (the words beside them are for people):
     several-paths     links show the same package under more than one path
 
 and those of `core.skill_quality`, about descriptions and length.
+
+What a look makes thousands of are structs and no dataclasses: they are decoded and made in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
+
+import msgspec
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.names import Layout
@@ -45,16 +49,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something odd about a skill that does not make it unusable."""
 
     code: str
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutwardLink:
+class OutwardLink(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     A path or name in a package's text that may mean another skill.
 
@@ -68,8 +70,7 @@ class OutwardLink:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillContent:
+class SkillContent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     What a package's bytes say, wherever it lies.
 
@@ -110,8 +111,7 @@ class SkillContent:
 NO_CONTENT = SkillContent()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
+class Skill(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     One live skill of a library.
 

@@ -32,6 +32,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple, assert_never
 
+import msgspec
+
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.idle import Aging, Anchor, Idle, IdleUnknown, LibraryClock, forecast
 from curatord.core.settings import LifecycleSettings
@@ -41,11 +43,10 @@ from curatord.core.usage import NO_USAGE, SkillUsage
 from curatord.core.values import Fingerprint, Importance, SkillKey, State
 from curatord.core.words import day, exact, span
 
-__all__ = ["Judge", "Next", "Periods", "SkillFacts", "Verdict", "birth_of", "evidence_of", "judge"]
+__all__ = ["Judge", "Next", "Periods", "SkillFacts", "Verdict", "birth_of", "judge", "newest_evidence"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillFacts:
+class SkillFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     All that is known of one skill when a run decides.
 
@@ -99,8 +100,7 @@ class SkillFacts:
         return None if self.managed else f"it is not managed: {self.why}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Periods:
+class Periods(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The periods that hold for one skill."""
 
     stale_after: timedelta
@@ -234,16 +234,15 @@ def birth_of(facts: SkillFacts, clock: LibraryClock) -> Anchor:
     return Anchor(at=record.born_at, what=f"its birth ({_BORN_FROM[record.born_from]})")
 
 
-def evidence_of(facts: SkillFacts, clock: LibraryClock) -> tuple[Anchor, ...]:
-    """Return all that idle may be counted from, in order of preference for equal times."""
-    record = facts.record
-    found: list[Anchor] = []
-    if last := facts.usage.last:
-        found.append(Anchor(at=last.at, what=f"its last {last.kind} ({last.witness})"))
-    if record.restored_at is not None:
-        found.append(Anchor(at=record.restored_at, what="its last restore or undo"))
-    found.append(birth_of(facts, clock))
-    return tuple(found)
+def newest_evidence(facts: SkillFacts, clock: LibraryClock) -> Anchor:
+    """Return what idle is counted from: the newest of last event, restore and birth, in that order for equal times."""
+    record, last = facts.record, facts.usage.last
+    newest = birth_of(facts, clock)
+    if record.restored_at is not None and record.restored_at >= newest.at:
+        newest = Anchor(at=record.restored_at, what="its last restore or undo")
+    if last is not None and last.at >= newest.at:
+        newest = Anchor(at=last.at, what=f"its last {last.kind} ({last.witness})")
+    return newest
 
 
 class Judge:
@@ -270,7 +269,7 @@ class Judge:
         record = facts.record
         if self._clock.library != record.key.library:
             raise ValueError(f"the clock of {self._clock.library!r} cannot time {facts.key}")
-        idle = self._aging.idle_since(evidence_of(facts, self._clock))
+        idle = self._aging.idle_since(newest_evidence(facts, self._clock))
         if_managed: Verdict | None = None
         coming: Callable[[], Next]
         if record.state is State.ARCHIVED:

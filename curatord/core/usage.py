@@ -8,19 +8,20 @@ never make a skill look older.
 
 An event names a skill, and where its library could not be worked out, only a name. Such an event is activity of every
 skill with that name: it may be one use shown twice, but never a skill retired because its use was put down to another
-(contract, promise 9). Names are compared by `fold_name`, since hosts spell them by folder, by header or by what was
-typed.
+(contract, promise 9). Which skills a name means is `core.namesakes`' answer.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from curatord.core.cheap import dataclass, field
+import msgspec
+
+from curatord.core.cheap import dataclass
+from curatord.core.namesakes import Namesakes
 from curatord.core.values import Event, EventKind, LibraryName, SkillKey, SkillName, require_aware
 
 __all__ = [
@@ -28,29 +29,10 @@ __all__ = [
     "Activity",
     "Heard",
     "HostCounters",
-    "Namesakes",
     "SkillUsage",
-    "fold_name",
     "heard_of",
     "usage_by_skill",
 ]
-
-
-_SEPARATORS = str.maketrans("_-/", "   ")
-
-
-def fold_name(name: str) -> str:
-    """
-    Return *name* without what the contract calls a difference only in case, spaces, `_` or Unicode form.
-
-    The result holds no `/`, not even where a look-alike of it folds to one.
-    """
-    # Nothing of ASCII has another form than its lower case, and most names are nothing else.
-    if name.isascii():
-        folded = name.lower()
-    else:
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return "-".join(folded.translate(_SEPARATORS).split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +85,7 @@ def heard_of(events: Iterable[Event]) -> list[Heard]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostCounters:
+class HostCounters(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a host counted for itself (Hermes' `.usage.json`); *host* names it in explanations."""
 
     host: str
@@ -121,8 +102,7 @@ class HostCounters:
                 require_aware("a host's time", at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
+class Activity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The newest act of a kind: when, which, and who says so (`claude-code`, `codex or pi`, `hermes' own counter`)."""
 
     at: datetime
@@ -134,8 +114,7 @@ class Activity:
         return (self.at, self.kind is EventKind.USE, self.witness)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillUsage:
+class SkillUsage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     All that is known of one skill's use.
 
@@ -156,7 +135,7 @@ class SkillUsage:
     delete: int = 0
     sessions: int = 0
     hosts: tuple[str, ...] = ()
-    newest: Mapping[EventKind, Activity] = field(default_factory=dict)
+    newest: Mapping[EventKind, Activity] = msgspec.field(default_factory=dict)
     ever_used: bool = False
     counted_by: Literal["transcripts", "host"] = "transcripts"
 
@@ -302,25 +281,3 @@ def _counted(counters: HostCounters) -> SkillUsage:
         ever_used=use > 0 or EventKind.USE in newest,
         counted_by="host" if use or view or patch else "transcripts",
     )
-
-
-def _fold_path(path: str) -> str:
-    return "/".join([fold_name(part) for part in path.split("/")]) if "/" in path else fold_name(path)
-
-
-class Namesakes:
-    """Which skills a session may have meant by a name."""
-
-    def __init__(self, keys: Iterable[SkillKey]) -> None:
-        self._by_name: dict[str, list[SkillKey]] = {}
-        for key in keys:
-            self._by_name.setdefault(fold_name(key.name), []).append(key)
-
-    def meant(self, library: LibraryName | None, skill: str) -> tuple[SkillKey, ...]:
-        """Return the skills, in the order they were given in, that *skill* means in *library*, or anywhere (None)."""
-        path = _fold_path(skill)
-        namesakes = tuple(
-            key for key in self._by_name.get(path.rpartition("/")[2], ()) if library is None or key.library == library
-        )
-        exact = tuple(key for key in namesakes if f"/{_fold_path(key.rel)}".endswith(f"/{path}")) if "/" in path else ()
-        return exact or namesakes

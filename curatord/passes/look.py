@@ -13,6 +13,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Protocol
 
+import msgspec
+
 from curatord.core.cheap import dataclass, field
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Problem, Skill, linked_skills
@@ -29,8 +31,7 @@ from curatord.core.values import LibraryName, SkillKey, State
 __all__ = ["HostView", "LibraryLook", "Look", "Looker", "Standings", "Testimony", "Twins"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standings:
+class Standings(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
     Whose one skill is, by ownership's one function.
 

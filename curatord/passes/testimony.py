@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from curatord.core.affinity import PlacedSource, host_of, speaks_of
+from curatord.core.namesakes import fold_name
 from curatord.core.resolve import HostResolvers, KnownLibrary, KnownSkill
 from curatord.core.settings import LibrarySettings
-from curatord.core.usage import Heard, HostCounters, SkillUsage, fold_name, usage_by_skill
+from curatord.core.usage import Heard, HostCounters, SkillUsage, usage_by_skill
 from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def used(days: float | None, kind: EventKind = EventKind.USE, *, count: int = 1)
 
 def a_skill(*, last: float | None = None, **changes: Any) -> SkillFacts:
     """Return a managed skill, last used *last* days ago (None: never); fields of its record may be named too."""
-    of_facts = {name: changes.pop(name) for name in tuple(changes) if name in SkillFacts.__dataclass_fields__}
+    of_facts = {name: changes.pop(name) for name in tuple(changes) if name in SkillFacts.__struct_fields__}
     values: dict[str, Any] = {
         "record": a_record(**changes),
         "managed": True,

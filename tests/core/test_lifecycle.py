@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curatord.core.cheap import replace
 from curatord.core.explain import next_json
 from curatord.core.idle import Idle, LibraryClock
 from curatord.core.lifecycle import SkillFacts, Verdict, birth_of, judge

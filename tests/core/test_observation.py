@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from curatord.core.cheap import replace
 from curatord.core.library import ArchivedPackage, LibrarySnapshot, Skill, SkillContent
 from curatord.core.observation import Birth, Observation, observe
 from curatord.core.skill_record import SkillRecord

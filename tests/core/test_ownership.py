@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import pytest
 
+from curatord.core.cheap import replace
 from curatord.core.hermes_files import HermesFacts, HubEntry, LedgerEntry, UsageRow
 from curatord.core.library import LibraryProblem, LibrarySnapshot, Skill, SkillContent
 from curatord.core.ownership import (
@@ -33,7 +33,7 @@ OTHER = Fingerprint("b" * 64)
 def a_skill(rel: str = "greet", **changes: Any) -> Skill:
     """Return a sound skill at *rel* with *changes* of its fields; those of its content may be given too."""
     content_fields = {
-        name: changes.pop(name) for name in list(changes) if name in SkillContent.__slots__ and name != "broken"
+        name: changes.pop(name) for name in list(changes) if name in SkillContent.__struct_fields__ and name != "broken"
     }
     content = replace(SkillContent(entry_file="SKILL.md", fingerprint=MINE), **content_fields)
     key = SkillKey(library=LIB, rel=RelPath(rel))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curatord.core.namesakes import fold_name
 from curatord.core.usage import (
     NO_USAGE,
     Heard,
     HostCounters,
     SkillUsage,
-    fold_name,
     heard_of,
     usage_by_skill,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from curatord.adapters.journal_dir import JournalDir
+from curatord.core.cheap import replace
 from curatord.core.curation import Proposal, content_of
 from curatord.core.journal import FileImage, JournalEntry, Place, WriteFile
 from curatord.core.plan import (

@@ -68,14 +68,14 @@ class SqliteCurationStore:
         """See `CurationStore.skill`."""
         with self._reading() as db:
             row = db.execute(f"{_SELECT_SKILLS} WHERE library = ? AND rel = ?", (key.library, key.rel)).fetchone()
-        return None if row is None else _record(row)
+        return None if row is None else _record(row, _Times())
 
     def skills(self, library: LibraryName | None = None) -> dict[SkillKey, SkillRecord]:
         """See `CurationStore.skills`."""
         where, given = ("", ()) if library is None else (" WHERE library = ?", (library,))
         with self._reading() as db:
             rows = db.execute(f"{_SELECT_SKILLS}{where} ORDER BY library, rel", given).fetchall()
-        times: dict[int | None, datetime | None] = {None: None}  # thousands of skills share a few times: those of scans
+        times = _Times()
         records = [_record(row, times) for row in rows]
         return {record.key: record for record in records}
 
@@ -477,7 +477,7 @@ class SqliteCurationStore:
                 have = (
                     SkillRecord(key=key, state_since=now, first_seen_at=now, born_at=now)
                     if row is None
-                    else _record(row)
+                    else _record(row, _Times())
                 )
                 want = replace(
                     have,
@@ -518,7 +518,11 @@ class SqliteCurationStore:
             raise self.database.failure(error) from error
 
 
-_SELECT_SKILLS = f"SELECT library, rel, {', '.join(_FIELDS)} FROM skills"  # noqa: S608  # field names of our own class
+_SELECT_SKILLS = (  # in the order of `_record`
+    "SELECT library, rel, state, state_since, stale_since, first_seen_at, born_at, born_from, restored_at, pinned,"
+    " importance, owner, owner_at, managed_since, trusted_fingerprint, seen_fingerprint, seen_at, missing_since,"
+    " archived_at, archive_path, archive_reason, absorbed_into FROM skills"
+)
 _SELECT_TOO_OLD = """
     WITH stays AS (
         SELECT seq, run_id, proposal FROM actions WHERE seq >= ? OR action_id IN (SELECT action_id FROM archive)
@@ -559,19 +563,46 @@ _STATES = {state.value: state for state in State}
 _IMPORTANCES = {importance.value: importance for importance in Importance}
 
 
-def _record(row: tuple[Any, ...], times: dict[int | None, datetime | None] | None = None) -> SkillRecord:
-    """Return the record of a row of `_SELECT_SKILLS`; *times* keeps what milliseconds were read as."""
-    times = {None: None} if times is None else times
-    told = dict(zip(_FIELDS, row[2:], strict=True))
-    for name in _TIMES:
-        ms = told[name]
-        if ms not in times:
-            times[ms] = from_ms(ms)
-        told[name] = times[ms]
-    told["state"] = _STATES[told["state"]]
-    told["importance"] = _IMPORTANCES[told["importance"]]
-    told["pinned"] = bool(told["pinned"])
-    return SkillRecord(key=SkillKey(library=row[0], rel=row[1]), **told)
+class _Times(dict[int, datetime]):
+    """What milliseconds were read as: thousands of skills share a few times, those of scans."""
+
+    def __missing__(self, ms: int | None) -> datetime | None:
+        if ms is None:
+            return None
+        at = self[ms] = _time(ms)
+        return at
+
+
+def _record(row: tuple[Any, ...], times: _Times) -> SkillRecord:
+    """Return the record of a row of `_SELECT_SKILLS`, column by column, since a run reads thousands."""
+    (
+        library, rel, state, state_since, stale_since, first_seen_at, born_at, born_from, restored_at, pinned,
+        importance, owner, owner_at, managed_since, trusted_fingerprint, seen_fingerprint, seen_at, missing_since,
+        archived_at, archive_path, archive_reason, absorbed_into,
+    ) = row  # fmt: skip
+    return SkillRecord(
+        key=SkillKey(library=library, rel=rel),
+        state=_STATES[state],
+        state_since=times[state_since],
+        stale_since=times[stale_since],
+        first_seen_at=times[first_seen_at],
+        born_at=times[born_at],
+        born_from=born_from,
+        restored_at=times[restored_at],
+        pinned=bool(pinned),
+        importance=_IMPORTANCES[importance],
+        owner=owner,
+        owner_at=times[owner_at],
+        managed_since=times[managed_since],
+        trusted_fingerprint=trusted_fingerprint,
+        seen_fingerprint=seen_fingerprint,
+        seen_at=times[seen_at],
+        missing_since=times[missing_since],
+        archived_at=times[archived_at],
+        archive_path=archive_path,
+        archive_reason=archive_reason,
+        absorbed_into=absorbed_into,
+    )
 
 
 def _values(record: SkillRecord) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curatord.core.usage import Namesakes, fold_name
+from curatord.core.namesakes import Namesakes, fold_name
 from curatord.core.values import LibraryName, RelPath, SkillKey
 
 KEYS = [
