@@ -147,8 +147,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return [[_plain(key, depth + 1), _plain(part, depth + 1)] for key, part in value.items()]
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(part, depth + 1) for part in value]
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    names = [name for name in (*slots, *getattr(value, "__struct_fields__", ())) if name[:1] != "_"]
+    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if name[:1] != "_"]
     return [_plain(getattr(value, name, None), depth + 1) for name in names]
 
 
