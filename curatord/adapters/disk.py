@@ -15,12 +15,12 @@ process or raise "no space" there; the default does nothing.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from curatord.core.cheap import dataclass, field
@@ -233,7 +233,10 @@ def _give_to(descriptor: int, like: os.stat_result) -> None:
             os.fchown(descriptor, like.st_uid, like.st_gid)
 
 
+@cache
 def _load_rename2() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    import ctypes  # nothing but this needs it
+
     try:
         library = ctypes.CDLL(None, use_errno=True)
         function = library.renameatx_np if sys.platform == "darwin" else library.renameat2
@@ -244,19 +247,21 @@ def _load_rename2() -> Callable[[int, bytes, int, bytes, int], int] | None:
     return function
 
 
-_RENAME2 = _load_rename2()
 # Kernels, libraries and file systems that do not know it say so in different words.
 _UNKNOWN = frozenset((errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM))
 
 
 def _rename2(source: int, name: str, target: int, new_name: str, flag: int) -> bool:
     """Rename in one step with a condition; False where that cannot be had here, `OSError` where it was refused."""
-    if _RENAME2 is None:
+    function = _load_rename2()
+    if function is None:
         return False
     if sys.platform == "darwin":
         flag = _MACOS_EXCL if flag == _NOREPLACE else _MACOS_SWAP
-    if _RENAME2(source, os.fsencode(name), target, os.fsencode(new_name), flag) == 0:
+    if function(source, os.fsencode(name), target, os.fsencode(new_name), flag) == 0:
         return True
+    import ctypes
+
     number = ctypes.get_errno()
     if number in _UNKNOWN:
         return False

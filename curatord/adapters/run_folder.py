@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,7 +132,7 @@ class RunFolders:
     def discard(self, run_id: RunId) -> None:
         """Remove the folder of a run that could not even begin; where that fails, it stays and claims nothing."""
         with contextlib.suppress(OSError):
-            shutil.rmtree(self.path(run_id))
+            _remove(self.path(run_id))
 
     def tidy(self, run_id: RunId) -> None:
         """Remove what a kill left of a file that was being written; what cannot be removed is in nobody's way."""
@@ -160,7 +159,7 @@ class RunFolders:
         for run_id in ids:
             if run_id in surplus and run_id not in spared:
                 try:
-                    shutil.rmtree(self.path(run_id))
+                    _remove(self.path(run_id))
                 except OSError as error:
                     why = error.strerror or error
                     problems.append(f"the folder of run {run_id} cannot be removed: {error.filename}: {why}")
@@ -183,6 +182,12 @@ class RunFolders:
             raise StateError(
                 f"cannot write {path}: {error}", hint="look at the free space and the permissions of the state folder"
             ) from error
+
+
+def _remove(folder: Path) -> None:
+    import shutil  # most runs remove none
+
+    shutil.rmtree(folder)
 
 
 def _indented(value: Mapping[str, Any]) -> str:

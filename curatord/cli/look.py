@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from curatord.cli import exits
 from curatord.cli.context import Context, since
+from curatord.cli.lean import load_msgspec
 from curatord.errors import CuratorError, StoppedError
 
 __all__ = ["cost", "events", "explain", "report", "runs", "sessions", "show", "skills", "status"]
@@ -40,6 +41,7 @@ def skills(context: Context) -> int:
     """Print all skills."""
     from curatord.cli.views.look import show_skills
 
+    load_msgspec()
     said = context.arguments
     with context.app() as app:
         value = app.skills(problems=said.problems, library=said.library)

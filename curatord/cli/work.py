@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from curatord.cli import exits
 from curatord.cli.context import Context
+from curatord.cli.lean import load_msgspec
 from curatord.errors import CuratorError, StoppedError
 
 __all__ = ["daemon", "refine", "reload", "run", "scan"]
@@ -13,6 +14,7 @@ def scan(context: Context) -> int:
     """Ingest up to now."""
     from curatord.cli.views.work import show_scan
 
+    load_msgspec()
     loaded = context.loaded()
     _notices(context, loaded.notices)
     with context.stopping.listening(), context.app(loaded=loaded, bar="scanning") as app:
@@ -28,6 +30,7 @@ def run(context: Context) -> int:
     """Do one whole curation now."""
     from curatord.cli.views.work import show_run
 
+    load_msgspec()
     said = context.arguments
     loaded = context.loaded()
     _notices(context, loaded.notices)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from decimal import Decimal
 
 from curatord.core.cheap import dataclass
 from curatord.core.lifecycle import Verdict
@@ -61,7 +61,7 @@ def cap_of(cap: ArchiveCap, managed: int) -> int:
 
     The smaller of *cap*'s count and its share (rounded down), but at least `LEAST_CAP`.
     """
-    share = Fraction(str(cap.share)) * managed  # as written: 0.29 of 100 are 29, not 28.999…
+    share = Decimal(str(cap.share)) * managed  # as written: 0.29 of 100 are 29, not 28.999…
     return max(LEAST_CAP, min(cap.count, int(share)))
 
 

@@ -173,7 +173,7 @@ def test_a_fifo_in_place_of_a_file_is_refused(home: Home) -> None:
 @pytest.mark.parametrize("kind", ["archive", "patch"])
 def test_without_conditional_renames(home: Home, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Where the system cannot exchange, plain renames do, after a look."""
-    monkeypatch.setattr(disk_module, "_RENAME2", None)
+    monkeypatch.setattr(disk_module, "_load_rename2", lambda: None)
     action = archive(home) if kind == "archive" else patch(home)
 
     outcome = home.applier().apply(action, now=NOW)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from curatord.adapters.sources.json_lines import JsonLinesSource
-from curatord.core.transcript.claude_code import ClaudeCodeParser
 from curatord.ports.source import LineParser, Source, Start
 
 __all__ = ["source"]
@@ -28,6 +27,8 @@ def source(path: str, fields: Mapping[str, Any] | None = None) -> Source:
 
 
 def _parser(path: str, start: Start) -> LineParser:
+    from curatord.core.transcript.claude_code import ClaudeCodeParser  # a scan that finds nothing new needs no parser
+
     return ClaudeCodeParser(
         path,
         state=start.state,

@@ -19,7 +19,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from curatord.core.cheap import dataclass, field
@@ -29,6 +29,7 @@ __all__ = ["FILE_NAME", "Database", "from_ms", "migrate", "open_database", "open
 
 NEWEST = 6  # migrations in `schema`, which is imported only where one is due; a test holds them equal
 BUSY_TIMEOUT_S = 10.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FILE_NAME = "curatord.db"
 
 
@@ -46,8 +47,7 @@ def from_ms(ms: int | None) -> datetime | None:
     if ms is None:
         return None
     # Integer arithmetic: a float of seconds would lose the last millisecond now and then.
-    at = datetime.fromtimestamp(ms // 1000, UTC)
-    return at.replace(microsecond=ms % 1000 * 1000) if ms % 1000 else at
+    return _EPOCH + timedelta(milliseconds=ms)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,10 +8,10 @@ a support file is viewed with any of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
+from curatord.core.cheap import dataclass
 from curatord.core.path_text import join
 from curatord.core.transcript.events import Sighting
 from curatord.core.transcript.packages import in_package, skill_of_path
