@@ -755,7 +755,7 @@ class Parts:
 
     def merge(
         self,
-        cases: Sequence[LibraryCase],
+        cases: Callable[[], Sequence[LibraryCase]],
         *,
         now: datetime,
         run_id: RunId,
@@ -788,7 +788,7 @@ class Parts:
             applier=None if dry_run else self.applier,
             stop=stop,
         )
-        return umbrella.run(cases, now=now, run_id=run_id)
+        return umbrella.run(cases(), now=now, run_id=run_id)
 
     # -- distilling
 

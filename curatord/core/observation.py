@@ -126,7 +126,7 @@ def observe(
     met = 0
     orphans = _orphans(snapshot, known)
     for skill in snapshot.skills:
-        record = after.get(skill.key)
+        met_as = record = after.get(skill.key)
         if record is None:
             record = _moved(skill, orphans)
             if record is None:
@@ -141,7 +141,9 @@ def observe(
             back = _came_back(record, now)
             shifts.append(Shift(before=record, after=back, reason="it stands in the library again, put back by hand"))
             record = back
-        after[skill.key] = _brought_up_to_date(skill, record, now, managed=managed, explained=explained)
+        record = _brought_up_to_date(skill, record, now, managed=managed, explained=explained)
+        if record is not met_as:
+            after[skill.key] = record
     in_archive = _newest_by_name(snapshot.archived)
     if snapshot.complete:
         for record in _orphans(snapshot, known):
@@ -161,7 +163,7 @@ def observe(
     for record in _strangers_in_archive(snapshot, after, archived_by_host or {}, now):
         after[record.key] = record
     ordered = sorted(after.items(), key=_place)
-    put = tuple(record for key, record in ordered if (old := known.get(key)) is not record and old != record)
+    put = tuple([record for key, record in ordered if (old := known.get(key)) is not record and old != record])
     return Observation(
         records=dict(ordered),
         before=known,

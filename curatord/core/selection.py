@@ -83,15 +83,15 @@ def select(
     A hand-edited skill waits for a person in every mode and so does not count: unanswered, it would hold all others.
     In mode `review` the others do count: what waits one by one must not grow past the cap unseen.
     """
-    ordered = sorted(verdicts, key=lambda verdict: (_ORDER[verdict.to], verdict.key.place))
-    alive = Counter(v.key.library for v in ordered if v.managed and v.state is not State.ARCHIVED)
+    verdicts = list(verdicts)
+    alive = Counter([v.key.library for v in verdicts if v.managed and v.state is not State.ARCHIVED])
+    moving = sorted([v for v in verdicts if v.moves], key=lambda verdict: (_ORDER[verdict.to], verdict.key.place))
+    warned = sorted([v for v in verdicts if v.warning is not None], key=lambda verdict: verdict.key.place)
     due: dict[LibraryName, list[Verdict]] = {}
     apply: list[Verdict] = []
     propose: list[tuple[Verdict, str]] = []
     held: list[Held] = []
-    for verdict in ordered:
-        if not verdict.moves:
-            continue
+    for verdict in moving:
         if verdict.needs_yes is not None:
             propose.append((verdict, verdict.needs_yes))
         elif verdict.to is State.ARCHIVED:
@@ -117,5 +117,5 @@ def select(
         apply=tuple(apply),
         propose=tuple(sorted(propose, key=lambda waiting: waiting[0].key)),
         held=tuple(held),
-        warnings=tuple(v.warning for v in sorted(ordered, key=lambda v: v.key.place) if v.warning is not None),
+        warnings=tuple(v.warning for v in warned if v.warning is not None),
     )

@@ -87,20 +87,22 @@ class HostWords:
         row = usage_of(skill, self.facts)
         return row.created_at if row is not None else None
 
-    def counters(self, skill: Skill) -> HostCounters | None:
-        """Return what the host counted for itself."""
-        row = usage_of(skill, self.facts)
-        if row is None or not (row.use_count or row.view_count or row.patch_count or row.last_activity_at):
-            return None
-        return HostCounters(
-            host="hermes",
-            use=row.use_count,
-            view=row.view_count,
-            patch=row.patch_count,
-            last_used_at=row.last_used_at,
-            last_viewed_at=row.last_viewed_at,
-            last_patched_at=row.last_patched_at,
-        )
+    def counters(self) -> Mapping[SkillKey, HostCounters]:
+        """Return what the host counted for itself, of the library's skills that it counted anything of."""
+        found: dict[SkillKey, HostCounters] = {}
+        for skill in self.snapshot.skills if self.facts.usage else ():
+            row = usage_of(skill, self.facts)
+            if row is not None and (row.use_count or row.view_count or row.patch_count or row.last_activity_at):
+                found[skill.key] = HostCounters(
+                    host="hermes",
+                    use=row.use_count,
+                    view=row.view_count,
+                    patch=row.patch_count,
+                    last_used_at=row.last_used_at,
+                    last_viewed_at=row.last_viewed_at,
+                    last_patched_at=row.last_patched_at,
+                )
+        return found
 
     def changes(self, skill: Skill, since: datetime) -> Sequence[datetime]:
         """Return when the host's own ledger or counters say that *skill* was changed, at or after *since*."""

@@ -65,8 +65,8 @@ class HostView(Protocol):
         """Return when the host's ledger says that *skill* was made."""
         ...
 
-    def counters(self, skill: Skill) -> HostCounters | None:
-        """Return what the host counted for itself."""
+    def counters(self) -> Mapping[SkillKey, HostCounters]:
+        """Return what the host counted for itself, of the library's skills that it counted anything of."""
         ...
 
     def changes(self, skill: Skill, since: datetime) -> Sequence[datetime]:
@@ -273,10 +273,7 @@ class Looker:
                     ],
                     problems=[problem.words for problem in snapshot.problems if problem.severity != "note"],
                 )
-            for skill in snapshot.skills:
-                counted = view.counters(skill)
-                if counted is not None:
-                    counters[skill.key] = counted
+            counters.update(view.counters())
         keys = [key for observation in observations.values() for key in observation.records]
         usage = dict(testimony.usage(keys, counters))
         for link, real in linked_skills([snapshot for _, snapshot in read]).items():
@@ -360,12 +357,13 @@ class Looker:
         first_scan_at = self.records.first_scan_at(snapshot.library)
         standings: dict[SkillKey, Standings] = {}
         for skill in snapshot.skills:
-            record = observation.records.get(skill.key)
+            key = skill.key
+            record = observation.records.get(key)
             if record is not None:
                 # Observing asked already; most records are the very ones it asked with.
-                asked = judged.get(skill.key)
+                asked = judged.get(key)
                 known = asked is not None and asked[0] is record
-                standings[skill.key] = asked[1] if asked is not None and known else view.standing(skill, record)
+                standings[key] = asked[1] if asked is not None and known else view.standing(skill, record)
         return LibraryLook(
             settings=settings,
             snapshot=snapshot,
@@ -389,7 +387,7 @@ class Looker:
             why=standing.why,
             protected=standing.protected,
             broken=skill.broken if skill is not None else None,
-            referenced=looked.references.get(key),
+            referenced=looked.references.get(key) if looked.references else None,
             host_pinned=standing.host_pinned,
             edited=_edited(record) if standing.managed else None,
             archive_rejected=self.records.rejected_archiving(key, record),

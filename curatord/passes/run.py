@@ -135,7 +135,7 @@ class Merger(Protocol):
 
     def __call__(
         self,
-        cases: Sequence[LibraryCase],
+        cases: Callable[[], Sequence[LibraryCase]],
         *,
         now: datetime,
         run_id: RunId,
@@ -144,7 +144,7 @@ class Merger(Protocol):
         consultation: Callable[[], Consultation | None],
         stop: Callable[[], bool],
     ) -> UmbrellaResult:
-        """Return what the pass came to; *consultation* is asked for where a model is to be asked."""
+        """Return what the pass came to; *cases* and *consultation* are asked for where there is something to do."""
         ...
 
 
@@ -461,7 +461,7 @@ class _Work:
         self._warn(curation.unsettled(dry_run=self.order.dry_run))
         if not self.order.dry_run and not self.baseline:
             self._warn(curation.keep_house(self._names()))
-        look = curation.looker.look(now, remember=True, doubts=self.doubts)
+        look = seen = curation.looker.look(now, remember=True, doubts=self.doubts)
         self._saw(look)
         if stop():
             self.undone = True
@@ -516,7 +516,8 @@ class _Work:
             changed = self._merge(look, selection, plan, stop)
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
-        self.record = replace(self.record, after=look.counts())
+        if look is not seen:
+            self.record = replace(self.record, after=look.counts())
         self._warn(curation.notes())
         self._finish(selection)
 
@@ -615,7 +616,8 @@ class _Work:
         self.distil = result
         self._pass("distil", "done" if result.state in ("done", "budget", "stopped") else result.state, result.reason)
         self._tell_llm()
-        self.keep()
+        if result.state != "skipped":
+            self.keep()  # models are slow: what was learnt is not to be lost with the rest of the run
         return result.changed
 
     def _pass(self, name: str, state: str, reason: str = "") -> None:
@@ -628,21 +630,25 @@ class _Work:
         from curatord.passes.umbrella_case import LibraryCase  # late: a batch of lessons needs nothing of that pass
 
         curation, policy = self.curation, self.curation.config.lifecycle
-        cases = []
-        for name in self._judged(look):
-            library = look.libraries[name]
-            managed = sum(facts.managed for key, facts in look.facts.items() if key.library == name)
-            gone = sum(v.to is State.ARCHIVED for v in selection.apply if v.key.library == name)
-            cases.append(
-                LibraryCase(
-                    snapshot=library.snapshot,
-                    facts={key: facts for key, facts in look.facts.items() if key.library == name},
-                    clock=library.clock,
-                    policy=policy,
-                    seen_as=library.settings.seen_as,
-                    prune_room=max(0, cap_of(policy.max_archive, managed) - gone),
+
+        def cases() -> list[LibraryCase]:
+            found = []
+            for name in self._judged(look):
+                library = look.libraries[name]
+                managed = sum(facts.managed for key, facts in look.facts.items() if key.library == name)
+                gone = sum(v.to is State.ARCHIVED for v in selection.apply if v.key.library == name)
+                found.append(
+                    LibraryCase(
+                        snapshot=library.snapshot,
+                        facts={key: facts for key, facts in look.facts.items() if key.library == name},
+                        clock=library.clock,
+                        policy=policy,
+                        seen_as=library.settings.seen_as,
+                        prune_room=max(0, cap_of(policy.max_archive, managed) - gone),
+                    )
                 )
-            )
+            return found
+
         result = curation.merger(
             cases,
             now=self.record.started_at,
@@ -697,13 +703,12 @@ class _Work:
     def _decide(self, look: Look) -> Selection:
         """Return what is to be done, with what keeps a library from it in the record."""
         judged = set(self._judged(look))
-        verdicts: list[Verdict] = []
-        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place):
-            if key.library in judged:
-                verdicts.append(verdict)
-            elif verdict.moves and self.order.library in (None, key.library):
+        verdicts = [verdict for key, verdict in look.verdicts.items() if key.library in judged]
+        others = [v for key, v in look.verdicts.items() if key.library not in judged and v.moves]
+        for verdict in sorted(others, key=_place):
+            if self.order.library in (None, verdict.key.library):
                 reason = "its library can only be observed: " + "; ".join(
-                    p.words for p in look.libraries[key.library].snapshot.problems if p.severity != "note"
+                    p.words for p in look.libraries[verdict.key.library].snapshot.problems if p.severity != "note"
                 )
                 self._skip(verdict, reason)
         selection = select(verdicts, self.curation.config.lifecycle.max_archive, self.curation.config.mode)
@@ -901,19 +906,25 @@ def _rebuilt_words(aside: str) -> str:
 def _unknown_ages(look: Look) -> list[str]:
     """Return, once a library, why nothing in it ages, where something could."""
     found: dict[LibraryName, str] = {}
-    for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place):
-        if verdict.checked and isinstance(verdict.idle, IdleUnknown):
-            found.setdefault(key.library, f"library {key.library}: nothing ages: {verdict.idle.reason}")
+    unknown = [v for v in look.verdicts.values() if isinstance(v.idle, IdleUnknown) and v.checked]
+    for verdict in sorted(unknown, key=_place):
+        if isinstance(verdict.idle, IdleUnknown):
+            library = verdict.key.library
+            found.setdefault(library, f"library {library}: nothing ages: {verdict.idle.reason}")
     return list(found.values())
 
 
 def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
     """Return what would become of skills that were not handed over, where that is anything but staying."""
+    moving = [verdict for verdict in look.verdicts.values() if verdict.would_be not in (None, verdict.state)]
     return tuple(
-        {"library": key.library, "skill": key.rel, "would": verdict.would_be}
-        for key, verdict in sorted(look.verdicts.items(), key=lambda item: item[0].place)
-        if verdict.would_be not in (None, verdict.state)
+        {"library": verdict.key.library, "skill": verdict.key.rel, "would": verdict.would_be}
+        for verdict in sorted(moving, key=_place)
     )
+
+
+def _place(verdict: Verdict) -> tuple[str, str]:
+    return verdict.key.place
 
 
 def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
