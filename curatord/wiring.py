@@ -650,7 +650,7 @@ class Parts:
             scan=scan,
             looker=self.looker,
             gates=gates,
-            applier=self.applier,
+            applier=lambda: self.applier,
             consult=self.consultation,
             distiller=self.distil,
             merger=self.merge,
@@ -668,9 +668,12 @@ class Parts:
     def unsettled(self, *, dry_run: bool) -> list[str]:
         """Return words for unfinished actions: those that wait for a person, in a dry run all that wait."""
         if dry_run:
+            from curatord.adapters.journal_dir import BrokenIntent, JournalDir
+
             return [
-                f"an action that a kill left half-way waits: {getattr(entry, 'summary', None) or entry}"
-                for entry in self.applier.mutator.unfinished()
+                "an action that a kill left half-way waits: "
+                + (f"{found.path}: {found.error}" if isinstance(found, BrokenIntent) else found.summary)
+                for found in JournalDir(state_dir=self.state_dir).intents()
             ]
         return [why for _, why in self.applier.recover(now=self.clock.now()).conflicts]
 

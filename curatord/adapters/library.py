@@ -48,7 +48,7 @@ from curatord.core.library import (
 from curatord.core.names import SKILL_FILE, Layout, names_agree
 from curatord.core.ownership import LibraryView, ownership_facts
 from curatord.core.settings import LibrarySettings
-from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName
+from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName, skill_key
 from curatord.errors import InputError
 from curatord.ports.library import PackageCache
 
@@ -371,7 +371,7 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
         words = f"links show it as {', '.join(printable(path) for path in package.also_at)} too"
         problems = (*problems, Problem(code="several-paths", words=words))
     return Skill(
-        key=SkillKey(library=library, rel=RelPath(rel)),
+        key=skill_key(library, rel),
         path=printable(package.path),
         form="flat" if package.flat else "folder",
         content=content,

@@ -13,7 +13,6 @@ from curatord.application.announcing import announced_run
 from curatord.core.run_record import summary_of, to_json
 from curatord.core.values import LibraryName, RunId, Trigger
 from curatord.errors import BusyError, ConfigError, StateError, UsageError
-from curatord.passes.agreement import agree
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def reload(parts: Parts) -> dict[str, Any]:
 
 def recover(parts: Parts) -> None:
     """Bring to an end what a kill left: unfinished actions, then runs that still say `running`."""
+    from curatord.passes.agreement import agree  # a dry run brings nothing to an end
+
     parts.database  # noqa: B018 - opened for writing before anything is made from it
     now = parts.clock.now()
     recovered = parts.applier.recover(now=now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NewType
 
 from curatord.core.cheap import dataclass
@@ -31,6 +32,7 @@ __all__ = [
     "State",
     "Trigger",
     "require_aware",
+    "skill_key",
 ]
 
 LibraryName = NewType("LibraryName", str)
@@ -145,6 +147,12 @@ class SkillKey:
 
     def __str__(self) -> str:
         return f"{self.library}/{self.rel}"
+
+
+@lru_cache(maxsize=1 << 16)
+def skill_key(library: str, rel: str) -> SkillKey:
+    """Return the key of a skill; the same object each time, so that it is found at once where it is looked up."""
+    return SkillKey(library=LibraryName(library), rel=RelPath(rel))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

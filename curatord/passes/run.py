@@ -198,7 +198,7 @@ class Curation:
         scan: Reads the transcripts and returns the value of `scan`; its problems are in it, not raised.
         looker: Looks at libraries and records.
         gates: Says whether a run may begin.
-        applier: Carries actions out.
+        applier: Gives what carries actions out; a dry run never asks for it.
         consult: Opens a run's dealings with models.
         distiller: Does the distil pass.
         merger: Does the umbrella pass.
@@ -219,7 +219,7 @@ class Curation:
     scan: Callable[[Callable[[], bool]], Mapping[str, Any]]
     looker: Looker
     gates: Gatekeeper
-    applier: ActionGate
+    applier: Callable[[], ActionGate]
     consult: Consult
     distiller: Distiller
     merger: Merger
@@ -547,7 +547,7 @@ class _Work:
         now, run_id = self.record.started_at, self.record.run_id
         try:
             for action in actions:
-                done = self.curation.applier.apply_all((action,), now=now, run_id=run_id, stop=stop)
+                done = self.curation.applier().apply_all((action,), now=now, run_id=run_id, stop=stop)
                 if not done:
                     self.undone = True
                     break

@@ -25,6 +25,7 @@ from curatord.core.values import (
     SkillKey,
     State,
     Trigger,
+    skill_key,
 )
 from curatord.errors import StateCorruptError
 
@@ -581,7 +582,7 @@ def _record(row: tuple[Any, ...], times: _Times) -> SkillRecord:
         archived_at, archive_path, archive_reason, absorbed_into,
     ) = row  # fmt: skip
     return SkillRecord(
-        key=SkillKey(library=library, rel=rel),
+        key=skill_key(library, rel),
         state=_STATES[state],
         state_since=times[state_since],
         stale_since=times[stale_since],
