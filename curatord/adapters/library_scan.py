@@ -21,6 +21,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from curatord.adapters.package import is_unchanged, printable, vcs_name
 from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import IGNORED_FOLDERS
@@ -36,8 +38,7 @@ _NEVER_ENTERED = IGNORED_FOLDERS | {"bower_components", "vendor", "__pypackages_
 _BUILD_FOLDERS = frozenset({"build", "dist", "target", "out"})
 
 
-@dataclass(slots=True, kw_only=True)
-class Package:
+class Package(msgspec.Struct, kw_only=True):
     """
     A package that was found, not yet read.
 
@@ -62,7 +63,7 @@ class Package:
     link_target: str | None = None
     external: str | None = None
     vcs: str | None = None
-    also_at: list[str] = field(default_factory=list)
+    also_at: list[str] = msgspec.field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import nsmallest
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from curatord.core.cheap import dataclass
 
@@ -24,7 +26,7 @@ DAYS_PER_YEAR = 365
 TOP = 10
 
 
-class IndexEntry(NamedTuple):
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     """One live skill as an index lists it; tokens are estimates."""
 
     name: str

@@ -30,11 +30,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import msgspec
 
-from curatord.core.cheap import dataclass, field, replace
+from curatord.core.cheap import dataclass, replace
 from curatord.core.idle import Aging, Anchor, Idle, IdleUnknown, LibraryClock, forecast
 from curatord.core.settings import LifecycleSettings
 from curatord.core.skill_record import SkillRecord
@@ -139,8 +139,7 @@ class Next:
     due: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False, eq=False):
     """
     What the rules say of one skill at one time.
 
@@ -151,7 +150,7 @@ class Verdict:
         needs_yes: Why this change may only be proposed, whatever the mode; None else.
         fingerprint: Its content when it was decided.
         if_managed: What they would say of a skill that could be handed over but was not, if it were. None else.
-        words, coming: Make *reason* and *next*.
+        words, coming: Make *reason* and *next*; equal verdicts are so without them.
     """
 
     key: SkillKey
@@ -165,8 +164,13 @@ class Verdict:
     needs_yes: str | None = None
     fingerprint: Fingerprint | None = None
     if_managed: Verdict | None = None
-    words: Callable[[], str] = field(compare=False, repr=False)
-    coming: Callable[[], Next] = field(compare=False, repr=False)
+    words: Callable[[], str]
+    coming: Callable[[], Next]
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not Verdict:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _COMPARED)
 
     @property
     def reason(self) -> str:
@@ -199,7 +203,10 @@ class Verdict:
         return self.managed and self.rule != 1 and self.state is not State.ARCHIVED
 
 
-class _Finding(NamedTuple):
+_COMPARED = tuple(name for name in Verdict.__struct_fields__ if name not in ("words", "coming"))
+
+
+class _Finding(msgspec.Struct, frozen=True, gc=False):
     """Which rule matched, and what says why."""
 
     signal: Signal

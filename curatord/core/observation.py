@@ -124,7 +124,8 @@ def observe(
     moved: list[SkillKey] = []
     gone: list[SkillKey] = []
     met = 0
-    orphans = _orphans(snapshot, known)
+    missing = _orphans(snapshot, known)
+    orphans = list(missing)
     for skill in snapshot.skills:
         met_as = record = after.get(skill.key)
         if record is None:
@@ -146,7 +147,7 @@ def observe(
             after[skill.key] = record
     in_archive = _newest_by_name(snapshot.archived)
     if snapshot.complete:
-        for record in _orphans(snapshot, known):
+        for record in missing:
             key = record.key
             if key not in after:
                 continue  # it stands at another path now

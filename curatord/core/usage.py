@@ -262,22 +262,24 @@ def usage_by_skill(
     return usage
 
 
+_COUNTED = (EventKind.USE, EventKind.VIEW, EventKind.PATCH)
+
+
 def _counted(counters: HostCounters) -> SkillUsage:
     """Return the usage of a skill that only its host speaks of."""
     newest: dict[EventKind, Activity] = {}
-    for kind, at in (
-        (EventKind.USE, counters.last_used_at),
-        (EventKind.VIEW, counters.last_viewed_at),
-        (EventKind.PATCH, counters.last_patched_at),
+    witness = f"{counters.host}' own counter"
+    for kind, at in zip(
+        _COUNTED, (counters.last_used_at, counters.last_viewed_at, counters.last_patched_at), strict=True
     ):
         if at is not None:
-            newest[kind] = Activity(at=at, kind=kind, witness=f"{counters.host}' own counter")
+            newest[kind] = Activity(at=at, kind=kind, witness=witness)
     use, view, patch = max(counters.use, 0), max(counters.view, 0), max(counters.patch, 0)
     return SkillUsage(
         use=use,
         view=view,
         patch=patch,
         newest=newest,
-        ever_used=use > 0 or EventKind.USE in newest,
+        ever_used=use > 0 or counters.last_used_at is not None,
         counted_by="host" if use or view or patch else "transcripts",
     )

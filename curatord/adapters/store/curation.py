@@ -564,13 +564,11 @@ _STATES = {state.value: state for state in State}
 _IMPORTANCES = {importance.value: importance for importance in Importance}
 
 
-class _Times(dict[int, datetime]):
-    """What milliseconds were read as: thousands of skills share a few times, those of scans."""
+class _Times(dict[Any, Any]):
+    """What milliseconds, or None, were read as: thousands of skills share a few times, those of scans."""
 
-    def __missing__(self, ms: int | None) -> datetime | None:
-        if ms is None:
-            return None
-        at = self[ms] = _time(ms)
+    def __missing__(self, ms: Any) -> Any:
+        at = self[ms] = from_ms(ms)
         return at
 
 
