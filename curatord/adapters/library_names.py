@@ -89,7 +89,7 @@ def known_names(find: Find, external: Sequence[tuple[str, str]], begun_ns: int) 
     return KnownNames(
         shared=frozenset(name for name, count in counted.items() if count > 1),
         external=tuple(external),
-        groups=find.groups,
+        groups={path: visible(listed) for path, listed in find.groups.items()},
         packages=packages,
         identities=identities,
     )

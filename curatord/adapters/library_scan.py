@@ -75,14 +75,14 @@ class Find:
         packages: By path within the library; a path with both forms has the folder, marked as broken.
         notes: (path, words) of what is odd but no skill.
         unlisted: Folders whose content could not be listed, as (path within the library, words).
-        groups: What was listed (`visible`) in each folder that is no package, by real path.
+        groups: What was listed in each folder that is no package, by real path.
         links: Whether any link was met, in or beside packages.
     """
 
     packages: dict[str, Package] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
     unlisted: list[tuple[str, str]] = field(default_factory=list)
-    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    groups: dict[str, Sequence[os.DirEntry[str]]] = field(default_factory=dict)
     links: bool = False
 
 
@@ -159,7 +159,7 @@ def _walk_folder(
 ) -> None:
     """Take the folder at *real* as a group of packages: find each, and go into what is none."""
     prefix = f"{rel}/" if rel else ""
-    walk.find.groups[real] = visible(listed)
+    walk.find.groups[real] = listed
     folders: list[os.DirEntry[str]] = []
     for entry in listed:
         name = entry.name
@@ -209,9 +209,9 @@ def _look_into(
             rel=rel, path=shown, real=real, flat=False, entry_file=entry_file, external=external, vcs=vcs
         )
     elif real.rpartition("/")[2] in _BUILD_FOLDERS:
-        walk.find.groups[real] = visible(listed)
+        walk.find.groups[real] = listed
     elif depth + 1 >= MAX_DEPTH:
-        walk.find.groups[real] = visible(listed)
+        walk.find.groups[real] = listed
         if any(entry.is_dir(follow_symlinks=False) for entry in listed):
             walk.find.unlisted.append((rel, f"folders nested more than {MAX_DEPTH} deep are not looked at"))
     else:

@@ -12,6 +12,7 @@ from curatord.core.library_cost import (
     LibraryCost,
     index_warning,
     library_cost,
+    utf8_length,
 )
 from curatord.core.small_facts import RUN_COUNT
 
@@ -30,7 +31,7 @@ def cost_of(parts: Parts, snapshot: LibrarySnapshot) -> LibraryCost:
         [
             IndexEntry(
                 skill.name,
-                len(skill.content.description.encode("utf-8", "replace")),
+                utf8_length(skill.content.description),
                 skill.content.description_tokens,
                 skill.content.body_tokens,
             )

@@ -16,7 +16,15 @@ import msgspec
 
 from curatord.core.cheap import dataclass
 
-__all__ = ["ERROR_AT_BYTES", "WARN_AT_BYTES", "IndexEntry", "LibraryCost", "index_warning", "library_cost"]
+__all__ = [
+    "ERROR_AT_BYTES",
+    "WARN_AT_BYTES",
+    "IndexEntry",
+    "LibraryCost",
+    "index_warning",
+    "library_cost",
+    "utf8_length",
+]
 
 # Claude Code and Codex both shorten what they list near 8 KiB; three quarters of that is the time to do something.
 WARN_AT_BYTES = 6 * 1024
@@ -70,6 +78,11 @@ class LibraryCost:
         }
 
 
+def utf8_length(text: str) -> int:
+    """Return how many bytes *text* is in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
 def library_cost(
     name: str,
     entries: Iterable[IndexEntry],
@@ -95,7 +108,7 @@ def library_cost(
         description_tokens=tokens,
         body_tokens=sum(row.body_tokens for row in rows),
         per_call_tokens=tokens,
-        index_bytes=sum(len(row.name.encode("utf-8", "replace")) + row.description_bytes + 4 for row in rows),
+        index_bytes=sum([utf8_length(row.name) + row.description_bytes + 4 for row in rows]),
         calls_per_day=None if calls_per_day is None else round(calls_per_day, 1),
         tokens_per_year=yearly,
         usd_per_year=usd,

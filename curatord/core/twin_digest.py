@@ -7,6 +7,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from curatord.core.library import Skill
 
 __all__ = ["Listed", "twin_digest"]
@@ -19,12 +21,17 @@ Listed = tuple[str, Sequence[Skill]]
 
 def twin_digest(listed: Iterable[Listed]) -> str:
     """Return a digest of all that `core.skill_quality.twin_problems` looks at: scopes, keys and descriptions."""
-    whole = hashlib.sha256(b"%d" % READING)
-    for scope, skills in listed:
-        texts = [scope, str(len(skills))]
-        for skill in skills:
-            texts += (skill.key.library, skill.key.rel, skill.content.description)
-        # Lengths first, so that no text can be taken for two.
-        whole.update(",".join([str(len(text)) for text in texts]).encode())
-        whole.update("\0".join(texts).encode("utf-8", "surrogatepass"))
-    return whole.hexdigest()
+    told = [
+        (
+            scope,
+            [skill.key.library for skill in skills],
+            [skill.key.rel for skill in skills],
+            [skill.content.description for skill in skills],
+        )
+        for scope, skills in listed
+    ]
+    try:
+        data = msgspec.msgpack.encode((READING, told))
+    except UnicodeEncodeError:  # a lone surrogate, out of a file's name
+        data = repr((READING, told)).encode()
+    return hashlib.sha256(data).hexdigest()
