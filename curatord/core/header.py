@@ -490,7 +490,7 @@ def _scalar(event: Any) -> str | None:
 
 def _check_text(value: str, offset: int) -> None:
     # The reader in pure Python lets "\ud800" through, the one in C does not.
-    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+    if "\0" in value or (not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)):
         raise _Refusal(offset, "an escape stands for something that is no character")
 
 

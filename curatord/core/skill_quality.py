@@ -124,6 +124,8 @@ def _only_by_user(text: SkillText) -> bool:
 
 
 def _is_latin(text: str) -> bool:
+    if text.isascii():
+        return any(c.isalpha() for c in text)
     letters = [c for c in text if c.isalpha()]
     return sum("LATIN" in unicodedata.name(c, "") for c in letters[:400]) * 2 > len(letters[:400])
 
