@@ -29,22 +29,19 @@ from typing import Any
 import msgspec
 
 from curatord.core.transcript.claude_records import (
-    Answer,
     Arguments,
     Block,
-    Call,
-    Line,
     Message,
     Outcome,
     Record,
     attachment_of,
-    decode_line,
     decode_record,
     from_ends,
     leniently,
     outcome_of,
     prompt_text,
 )
+from curatord.core.transcript.claude_shapes import NO_RESULT, SOURCE, result_shape, stamp_at
 from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
@@ -218,19 +215,42 @@ class ClaudeCodeParser:
         first, last, counts = hour[0], hour[1], tally.tool_calls
         records = turns = 0
         uuid = time = ""
+        shape = NO_RESULT
+        head, begin, tail, ends = shape
         for line, offset in lines:
+            # A tool's output that nobody waits for: only what stands around it is looked at (`claude_shapes`).
+            if line[51:begin] == head and not waiting:
+                stamp = stamp_at(line, line.find(b']},"uuid":"', begin))
+                if stamp is not None and (
+                    line.endswith(SOURCE + line[15:51] + tail)
+                    if tail
+                    else line.endswith(ends) and line.find(b',"isSidechain":', begin) < 0
+                ):
+                    ident, told = stamp.groups()
+                    ident, told = ident.decode(), told.decode()
+                    if low <= told < high and ident not in is_new and ident not in is_seen:
+                        uuid, time = ident, told
+                        is_new[uuid] = None
+                        records += 1
+                        if time > last:
+                            last = time
+                        elif time < first:
+                            first = time
+                        continue
             try:
-                record = decode_line(line)
+                record = decode_record(line)
             except (msgspec.MsgspecError, RecursionError):
-                record = _NOTHING
+                record = None
             if (
-                low <= record.timestamp < high
+                record is not None
+                and quick
+                and record.uuid
+                and record.timestamp
+                and low <= record.timestamp < high
                 and record.cwd == cwd
                 and record.sessionId == session
                 and record.version == version
                 and record.isSidechain is side
-                and quick
-                and record.uuid
                 and record.uuid not in is_new
                 and record.uuid not in is_seen
                 and record.timestamp[-1] == "Z"
@@ -258,15 +278,18 @@ class ClaudeCodeParser:
                             if ident is not None:
                                 messages[ident] = None
                         for block in blocks:
-                            if type(block) is not Call or block.id in calls:
+                            if block.type != "tool_use" or block.id in calls:
                                 continue
-                            calls[block.id] = None
-                            name = block.name
+                            if block.id:
+                                calls[block.id] = None
+                            name = block.name or "(unnamed)"
                             if name in counts:
                                 counts[name] += 1
                             else:
                                 tally.called(name)
                             given = block.input
+                            if given is None:
+                                continue
                             if name in FILE_TOOLS:
                                 named = given.file_path or given.notebook_path or given.path
                             elif name == "Bash":
@@ -280,8 +303,10 @@ class ClaudeCodeParser:
                                 self._touch(name, given, block.id, cwd, tally)
                                 if self._pending:
                                     waiting = True
-                    elif kind != "user" or waiting or not blocks or type(blocks[0]) is not Answer:
+                    elif kind != "user" or waiting or not blocks or blocks[0].type != "tool_result":
                         kind = ""
+                    elif shape is NO_RESULT or line[51:begin] != head:
+                        shape = head, begin, tail, ends = result_shape(line)
                     if kind:
                         time = record.timestamp
                         uuid = record.uuid
@@ -295,9 +320,15 @@ class ClaudeCodeParser:
             if records:
                 self._add_up(tally, hour, records, turns, first, last, uuid, time)
                 records = turns = 0
-            self._read(line, offset)
+            if record is None:
+                self._odd(line, offset)
+            else:
+                self._take(record, line)
+            before = session, cwd, version
             session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
             first, last, counts = hour[0], hour[1], tally.tool_calls
+            if before != (session, cwd, version):
+                shape = head, begin, tail, ends = NO_RESULT
         if records:
             self._add_up(tally, hour, records, turns, first, last, uuid, time)
 
@@ -340,15 +371,6 @@ class ClaudeCodeParser:
         hour[2] += turns
         self._last_id = uuid
         self._time = time
-
-    def _read(self, line: bytes, offset: int) -> None:
-        """Take one line the long way."""
-        try:
-            record = decode_record(line)
-        except (msgspec.MsgspecError, RecursionError):
-            self._odd(line, offset)
-        else:
-            self._take(record, line)
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show: its id, time, kind, and the first call."""
@@ -804,9 +826,6 @@ class ClaudeCodeParser:
 def _latest(now_ms: int) -> str:
     """Return the latest time that is believed, as text."""
     return iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
-
-
-_NOTHING = Line()  # of a line that is read the long way
 
 
 def _load(state: bytes) -> _Saved:
