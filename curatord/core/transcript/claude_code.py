@@ -23,7 +23,6 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -53,7 +52,7 @@ from curatord.core.transcript.events import (
     SessionTally,
     Sighting,
 )
-from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, chained, content_key, fold_uuids, id_key
+from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, chained, content_key, fold_uuids, id_key
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.salvage import text_of_raw
@@ -151,8 +150,8 @@ class ClaudeCodeParser:
     """
 
     __slots__ = (
-        "_accounts", "_before", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour", "_hour_from",
-        "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys", "_pending",
+        "_accounts", "_before", "_begun", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour",
+        "_hour_from", "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys", "_pending",
         "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown",
         "_side", "_slash", "_time", "_version",
     )  # fmt: skip
@@ -209,6 +208,8 @@ class ClaudeCodeParser:
         and hour as those before: they are counted here, in locals, and all others by `_take`. Both say the same; a test
         feeds each file through either.
         """
+        if not self._begun:
+            self._begin()
         is_new, is_seen, messages, calls = self._new, self._seen, self._messages, self._calls
         quick, side = not self._guard and not self._before, self._side
         session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
@@ -374,6 +375,8 @@ class ClaudeCodeParser:
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show: its id, time, kind, and the first call."""
+        if not self._begun:
+            self._begin()
         self._findings.oversize += 1
         if len(self._findings.notes) < MAX_NAMES:
             self._findings.notes.append(f"a line of {size} bytes at offset {offset}: only its ends were read")
@@ -381,6 +384,8 @@ class ClaudeCodeParser:
 
     def settle(self) -> None:
         """Take calls without a result as done; a failure that shows later takes them back by their ids."""
+        if not self._begun:
+            self._begin()
         for call, sightings in self._pending.items():
             if sightings[0][1].via == "SlashCommand":
                 continue  # no body came: a plain command
@@ -399,20 +404,12 @@ class ClaudeCodeParser:
             if told or tally.user_turns or account.rest:
                 _tell_times(account)
                 found.sessions[session] = tally
+        keys = fold_uuids(list(self._new))
         if self._heads is not None:
-            first = list(islice(self._new, ANCHOR_FIRST))
-            found.heads = b"".join((*self._heads, fold_uuids(first), *self._other_keys[:ANCHOR_FIRST]))
+            found.heads = b"".join((*self._heads, keys[: ANCHOR_FIRST * KEY_BYTES], *self._other_keys[:ANCHOR_FIRST]))
             self._heads = None
-        found.keys = fold_uuids(list(self._new)) + b"".join(self._other_keys)
-        if len(self._messages) > WINDOW:
-            self._messages = dict.fromkeys(list(self._messages)[-KEEP_MESSAGES:])
-        if len(self._calls) > WINDOW:
-            self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
-        if len(self._seen) >= WINDOW:
-            self._seen = set()
-        self._seen.update(self._new)
-        self._new = {}
-        self._begin()
+        found.keys = b"".join((keys, *self._other_keys))
+        self._begun = False
         return found
 
     def state(self) -> bytes:
@@ -446,6 +443,17 @@ class ClaudeCodeParser:
     # -- one record
 
     def _begin(self) -> None:
+        """Begin a slice; not before something comes, since most files have but one."""
+        if self._new:
+            if len(self._messages) > WINDOW:
+                self._messages = dict.fromkeys(list(self._messages)[-KEEP_MESSAGES:])
+            if len(self._calls) > WINDOW:
+                self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
+            if len(self._seen) >= WINDOW:
+                self._seen = set()
+            self._seen.update(self._new)
+            self._new = {}
+        self._begun = True
         self._findings = Findings()
         self._accounts: dict[str, _Account] = {}
         self._other_keys: list[bytes] = []

@@ -17,8 +17,8 @@ name in bare quotes shows a record. Hence:
 
 - Where the version names the record that is answered, the line must end with that id, the same as the parent's, and
   with the bytes that were learnt: a record that ran into this one, or was glued on behind it, ends with its own.
-- Where it does not, no further `,"isSidechain":` may stand in the line, and the end must be that of `toolUseResult` as a
-  nested object, which no record without an id has, or of the line right behind the time.
+- Where it does not, no further `,"isSidechain":` may stand in the line, and the end must be that of a `toolUseResult`
+  that is a nested object, which no record without an id has, or of the line right behind the time.
 
 What stands in the output is not looked at: a fault in there, where both ends are sound, is not seen, and the record is
 counted.
