@@ -100,6 +100,7 @@ KEEP_MESSAGES = 8  # ids that the state carries over; parts of one message stand
 KEEP_CALLS = 16
 KEEP_QUEUE = 64
 KEEP_PENDING = 256
+LEARN = 100  # results of a slice that show no shape, before it is given up
 WINDOW = 65_536  # ids held in memory; a copy from further back within one file shows by its anchors
 
 
@@ -151,8 +152,8 @@ class ClaudeCodeParser:
 
     __slots__ = (
         "_accounts", "_before", "_begun", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour",
-        "_hour_from", "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys", "_pending",
-        "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown",
+        "_hour_from", "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys",
+        "_pending", "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown",
         "_side", "_slash", "_time", "_version",
     )  # fmt: skip
 
@@ -196,6 +197,7 @@ class ClaudeCodeParser:
         self._heads: list[bytes] | None = [] if fresh else None  # known ones at the file's beginning; None: not there
         self._new: dict[str, None] = {}  # uuids of this slice, in order
         self._seen: set[str] = set()  # of those before, and of known ones
+        self._findings = Findings()
         self._begin()
 
     # -- the LineParser protocol
@@ -216,6 +218,7 @@ class ClaudeCodeParser:
         first, last, counts = hour[0], hour[1], tally.tool_calls
         records = turns = 0
         uuid = time = ""
+        learning = LEARN
         shape = NO_RESULT
         head, begin, tail, ends = shape
         for line, offset in lines:
@@ -241,27 +244,26 @@ class ClaudeCodeParser:
             try:
                 record = decode_record(line)
             except (msgspec.MsgspecError, RecursionError):
-                record = None
+                record = _NOTHING
+            told = record.timestamp or ""
+            ident = record.uuid or ""
             if (
-                record is not None
-                and quick
-                and record.uuid
-                and record.timestamp
-                and low <= record.timestamp < high
+                low <= told < high
                 and record.cwd == cwd
                 and record.sessionId == session
                 and record.version == version
                 and record.isSidechain is side
-                and record.uuid not in is_new
-                and record.uuid not in is_seen
-                and record.timestamp[-1] == "Z"
+                and quick
+                and ident
+                and ident not in is_new
+                and ident not in is_seen
+                and told[-1] == "Z"
             ):
                 kind = record.type
                 message = record.message
                 if message is None:
                     if rest is not None and (kind == "progress" or (kind == "system" and record.subtype != FIRE)):
-                        time = record.timestamp
-                        uuid = record.uuid
+                        uuid, time = ident, told
                         is_new[uuid] = None
                         records += 1
                         if time > rest[1]:
@@ -272,12 +274,11 @@ class ClaudeCodeParser:
                 elif type(message.content) is list:
                     blocks = message.content
                     if kind == "assistant":
-                        time = record.timestamp
-                        ident = message.id
-                        if ident not in messages and message.model != "<synthetic>":
+                        answer = message.id
+                        if answer not in messages and message.model != "<synthetic>":
                             turns += 1
-                            if ident is not None:
-                                messages[ident] = None
+                            if answer is not None:
+                                messages[answer] = None
                         for block in blocks:
                             if block.type != "tool_use" or block.id in calls:
                                 continue
@@ -300,17 +301,17 @@ class ClaudeCodeParser:
                             else:
                                 continue
                             if type(named) is not str or "skill" in named or "SKILL.md" in named:
-                                self._time = time
+                                self._time = told
                                 self._touch(name, given, block.id, cwd, tally)
                                 if self._pending:
                                     waiting = True
                     elif kind != "user" or waiting or not blocks or blocks[0].type != "tool_result":
                         kind = ""
-                    elif shape is NO_RESULT or line[51:begin] != head:
+                    elif learning and (shape is NO_RESULT or line[51:begin] != head):
                         shape = head, begin, tail, ends = result_shape(line)
+                        learning -= shape is NO_RESULT
                     if kind:
-                        time = record.timestamp
-                        uuid = record.uuid
+                        uuid, time = ident, told
                         is_new[uuid] = None
                         records += 1
                         if time > last:
@@ -321,7 +322,7 @@ class ClaudeCodeParser:
             if records:
                 self._add_up(tally, hour, records, turns, first, last, uuid, time)
                 records = turns = 0
-            if record is None:
+            if record is _NOTHING:
                 self._odd(line, offset)
             else:
                 self._take(record, line)
@@ -834,6 +835,9 @@ class ClaudeCodeParser:
 def _latest(now_ms: int) -> str:
     """Return the latest time that is believed, as text."""
     return iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
+
+
+_NOTHING = Record()  # of a line that could not be decoded as one record
 
 
 def _load(state: bytes) -> _Saved:

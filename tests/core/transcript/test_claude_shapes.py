@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from typing import Any
 
 import pytest
 
-from curatord.core.transcript import claude_code
 from curatord.core.transcript.claude_code import ClaudeCodeParser
+from curatord.core.transcript.claude_records import decode_record
 from curatord.core.transcript.claude_shapes import NO_RESULT, result_shape
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard
@@ -65,14 +66,8 @@ def called(version: str, number: int, skill: str | None = None) -> bytes:
 
 def read(data: bytes, guard: Guard) -> tuple[Findings, bytes]:
     parser = ClaudeCodeParser("-p/main.jsonl", state=b"", fresh=True, guard=guard, before=Guard(), now_ms=0)
-    parser.feed(LineReader(_readline(data)).lines(1 << 40))
+    parser.feed(LineReader(io.BytesIO(data).readline).lines(1 << 40))
     return parser.findings(), parser.state()
-
-
-def _readline(data: bytes) -> Any:
-    import io
-
-    return io.BytesIO(data).readline
 
 
 def either_way(data: bytes) -> None:
@@ -165,13 +160,12 @@ def test_a_glued_record_is_seen(version: str, outcome: Any, into: str, kind: str
 def test_output_is_not_decoded(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a run of results, the first is decoded and shows how the others look."""
     decoded = []
-    real = claude_code.decode_record
 
     def decode(line: bytes) -> Any:
         decoded.append(line)
-        return real(line)
+        return decode_record(line)
 
-    monkeypatch.setattr(claude_code, "decode_record", decode)
+    monkeypatch.setattr("curatord.core.transcript.claude_code.decode_record", decode)
     lines = [result(version, 2 + i, f"output {i} " * 100) for i in range(20)]
 
     found, _ = read(b"\n".join(lines) + b"\n", Guard())
