@@ -25,9 +25,14 @@ def main() -> int:
         import os
 
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - our own, as it was
+    import gc
+
     from curatord.cli.main import main as run
 
-    return run()
+    code = run()
+    # As it ends, the interpreter would look for cycles in all that is left, which goes with the process anyway.
+    gc.freeze()
+    return code
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from typing import assert_never
 
 import msgspec
 
-from curatord.core.cheap import dataclass, replace
+from curatord.core.cheap import dataclass
 from curatord.core.idle import Aging, Anchor, Idle, IdleUnknown, LibraryClock, forecast
 from curatord.core.settings import LifecycleSettings
 from curatord.core.skill_record import SkillRecord
@@ -286,7 +286,7 @@ class Judge:
             finding = _Finding(Signal.EXEMPT, 1, lambda: f"unchanged: {exempt_by}")
             coming = partial(_stays, f"nothing changes while {exempt_by.partition(':')[0]}")
             if facts.broken is None and facts.protected is None and record.missing_since is None:
-                if_managed = self.judge(replace(facts, managed=True))
+                if_managed = self.judge(msgspec.structs.replace(facts, managed=True))
         else:
             periods = self._periods[record.importance]
             finding = _find(facts, idle, periods, self._policy.notice, self._now)
