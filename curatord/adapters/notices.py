@@ -3,8 +3,12 @@ The ways by which a notice leaves: a file of one line, or a command of the user'
 
 The file is replaced as a whole, so that a prompt which reads it in that moment sees the old line or the new one. The
 command is a program and its arguments, never a shell's line; it gets the text on its standard input and of our
-environment only what a desktop or a chat hook needs to run: keys of models stay here. It is ended after its time, with
-all it has started, and its failure is words for the log and nothing else.
+environment only what a desktop or a chat hook needs to run: keys of models stay here. Its failure is words for the log
+and nothing else.
+
+What is ended, and when: the command leads a process group of its own. The whole group is ended (SIGKILL) as soon as the
+command itself has ended, well or not; else after its time, or when curatord stops. So nothing piles up behind notices. A
+process that left the group (`setsid`) is not looked for: whoever wants something to outlive the command says so by that.
 """
 
 from __future__ import annotations
@@ -64,7 +68,7 @@ def run_command(
     stop: Callable[[], bool],
 ) -> str | None:
     """
-    Give *text* to *command* and return what went wrong in words, or None.
+    Give *text* to *command* and return what went wrong in words, or None; nothing of its process group is left then.
 
     Args:
         command: The program, by its path or found on PATH, and its arguments.
@@ -92,7 +96,7 @@ def run_command(
         os.set_blocking(errors.fileno(), False)
         said = bytearray()
         why = _waited(process, text, timeout_s, stop, lambda: _taken(errors.fileno(), said))
-        _taken(errors.fileno(), said)  # what it left behind; who it left behind is not waited for
+        _taken(errors.fileno(), said)  # the last it said; a process that left its group may hold the pipe open
     if why is None and process.returncode == 0:
         return None
     if why is None:
@@ -119,7 +123,7 @@ def _signal(number: int) -> str:
 def _waited(
     process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool], drain: Callable[[], None]
 ) -> str | None:
-    """Feed *process* and wait for its end, draining what it says; return why it had to be ended, or None."""
+    """Feed *process*, wait for its end, draining what it says, and end its group; return why it had to be, or None."""
     assert process.stdin is not None, "it was asked for"
     with contextlib.suppress(OSError):  # it need not read; a line fits into any pipe
         process.stdin.write(text.encode() + b"\n")
@@ -127,13 +131,23 @@ def _waited(
     with contextlib.suppress(OSError):
         process.stdin.close()
     until = time.monotonic() + timeout_s
-    while process.poll() is None:
+    why = None
+    while not _has_ended(process):
         drain()
         stopping = stop()
         if stopping or time.monotonic() >= until:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return "ended, since curatord stops" if stopping else f"ended after {timeout_s:g} s"
+            why = "ended, since curatord stops" if stopping else f"ended after {timeout_s:g} s"
+            break
         time.sleep(LOOK_EVERY_S)
-    return None
+    # ProcessLookupError: nobody is left. PermissionError: nobody but the dead (macOS), or one who became another user.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return why
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether *process* has ended; its number stays its own where the system can tell without reaping it."""
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

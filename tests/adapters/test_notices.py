@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import stat
 import sys
 import time
@@ -141,11 +142,35 @@ def test_a_command_that_complains_without_end_costs_neither_disk_nor_memory() ->
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
-def test_what_it_left_running_is_not_waited_for() -> None:
-    """A command may start something and go; its pipe is not held open for that."""
-    code = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)'])"
+LEAVES = (
+    "import subprocess, sys\n"
+    "left = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'], start_new_session={apart})\n"
+    "open(sys.argv[1], 'w').write(str(left.pid))\n"
+    "sys.exit({code})"
+)
 
-    assert run(code, timeout_s=30) is None
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_it_left_running_is_ended_with_it(tmp_path: Path, code: int) -> None:
+    """Whether it ended well or not; the pipe that the left one holds is not waited for."""
+    pid = tmp_path / "pid"
+    told = run(LEAVES.format(apart=False, code=code), str(pid), timeout_s=300)
+
+    assert (None if code == 0 else "ended with 3") == told
+    deadline = time.monotonic() + 10
+    while _alive(int(pid.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_left_its_group_on_purpose_goes_on(tmp_path: Path) -> None:
+    """A command may start something that is to stay, in a session of its own."""
+    pid = tmp_path / "pid"
+    try:
+        assert run(LEAVES.format(apart=True, code=0), str(pid), timeout_s=300) is None
+        assert _alive(int(pid.read_text()))
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
 def _alive(pid: int) -> bool:
