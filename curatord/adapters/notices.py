@@ -6,9 +6,10 @@ command is a program and its arguments, never a shell's line; it gets the text o
 environment only what a desktop or a chat hook needs to run: keys of models stay here. Its failure is words for the log
 and nothing else.
 
-What is ended, and when: the command leads a process group of its own. The whole group is ended (SIGKILL) as soon as the
-command itself has ended, well or not; else after its time, or when curatord stops. So nothing piles up behind notices. A
-process that left the group (`setsid`) is not looked for: whoever wants something to outlive the command says so by that.
+What is ended, and when: the command leads a process group of its own. The whole group is ended (SIGKILL) as soon as
+the command itself has ended, well or not; else after its time, or when curatord stops. So nothing piles up behind
+notices. A process that left the group (`setsid`) is not looked for: whoever wants something to outlive the command says
+so by that.
 """
 
 from __future__ import annotations

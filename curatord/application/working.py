@@ -258,14 +258,14 @@ class Service:
         try:
             with self._parts.own_errors():
                 record = announced_run(self._parts, order, stop=stop, alive=alive)
+            if record.run_id:
+                return summary_of(record)
+            with self._parts.own_errors():
+                return batch(self._parts, stop=stop, alive=alive)
         except BusyError:
             return None  # somebody runs one by hand; the next tick asks again
         finally:
             self._measure()
-        if record.run_id:
-            return summary_of(record)
-        with self._parts.own_errors():
-            return batch(self._parts, stop=stop, alive=alive)
 
     def reload(self) -> Sequence[str]:
         """Read the configuration again, take it over as a whole, and return what is different."""
