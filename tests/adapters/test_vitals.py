@@ -201,20 +201,50 @@ def test_without_proc_nobody_can_look_for_others(tmp_path: Path) -> None:
 
 
 def test_installed_services_are_found_by_their_files(tmp_path: Path) -> None:
-    """The user's own units, the system's, and agents of launchd."""
-    units, system = tmp_path / ".config/systemd/user", tmp_path / "etc"
-    for folder in (units, system, tmp_path / "Library/LaunchAgents"):
-        folder.mkdir(parents=True)
-    (units / "curatord.service").write_text("", encoding="utf-8")
-    (units / "other.service").write_text("", encoding="utf-8")
-    (system / "curatord-system.service").write_text("", encoding="utf-8")
-    (tmp_path / "Library/LaunchAgents/org.curatord.agent.plist").write_text("", encoding="utf-8")
-    found = look_for_services(tmp_path, None, system=system)
-
-    assert ["curatord.service", "curatord-system.service", "org.curatord.agent.plist"] == [
-        Path(path).name for path in found.installed
+    """The user's own units wherever their manager looks, the system's, agents of launchd, a container's."""
+    system, other = tmp_path / "etc", tmp_path / "xdg"
+    paths = [
+        other / "systemd/user/curatord-work.service",
+        tmp_path / ".config/systemd/user/curatord.service",
+        system / "curatord-system.service",
+        tmp_path / "Library/LaunchAgents/curatord.plist",
+        tmp_path / "Library/LaunchAgents/org.curatord.agent.plist",
+        tmp_path / ".config/curatord/docker/compose.yaml",
     ]
+    for path in (*paths, system / "other.service"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("", encoding="utf-8")
+
+    assert [str(path) for path in paths] == list(look_for_services(tmp_path, str(other), system=system).installed)
     assert () == look_for_services(tmp_path / "none", None, system=tmp_path / "none").installed
+
+
+@pytest.mark.parametrize(
+    "name", ["curatord.service.before", "curatord.service.before-2", ".curatord.service.new", "not-curatord.service"]
+)
+def test_what_no_manager_would_start_is_no_service(tmp_path: Path, name: str) -> None:
+    """What `--replace` set aside, for one."""
+    units = tmp_path / ".config/systemd/user"
+    units.mkdir(parents=True)
+    (units / name).write_text("", encoding="utf-8")
+
+    assert () == look_for_services(tmp_path, None, system=tmp_path / "none").installed
+
+
+def test_a_unit_that_nothing_starts_is_told(tmp_path: Path) -> None:
+    """Until `enable` has made its link."""
+    units, system = tmp_path / ".config/systemd/user", tmp_path / "etc"
+    for folder in (units / "default.target.wants", system):
+        folder.mkdir(parents=True)
+    for folder in (units, system):
+        (folder / "curatord.service").write_text("", encoding="utf-8")
+    before = look_for_services(tmp_path, None, system=system).idle
+    (units / "default.target.wants/curatord.service").symlink_to(units / "curatord.service")
+    after = look_for_services(tmp_path, None, system=system).idle
+
+    of_system = (str(system / "curatord.service"), "sudo systemctl enable --now curatord")
+    assert ((str(units / "curatord.service"), "systemctl --user enable --now curatord"), of_system) == before
+    assert (of_system,) == after
 
 
 def test_the_command_for_a_service_is_that_of_the_system() -> None:

@@ -202,6 +202,7 @@ CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("daemon", check_daemon, DAEMON, {"version": "1.0", "ours": "1.0"}, "fine"),
     ("service", check_service, ServiceFacts(installed=("/u",), command="c"), {}, "fine"),
     ("service", check_service, ServiceFacts(installed=(), command="c"), {}, "note"),
+    ("service", check_service, ServiceFacts(installed=("/u",), command="c", idle=(("/u", "enable"),)), {}, "note"),
     ("model", check_model, MODEL, {}, "fine"),
     ("model fallback", check_model, MODEL, {"role": "fallback"}, "fine"),
     ("model", check_model, MODEL, {"price_known": False}, "note"),
