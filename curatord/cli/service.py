@@ -112,20 +112,26 @@ def uninstall(context: Context) -> int:
     service = _service(context, anyway=True)
     paths = list(service.files)
     changes = plan(paths, {path: present(path) for path in paths})
+    refused = any(change.act == "refuse" for change in changes)
+    removes = not refused and any(change.act == "remove" for change in changes)
+    if removes and service.enabled is not None and os.path.lexists(service.enabled):
+        # Told before anything that reads like a promise to remove.
+        raise UsageError(
+            f"the manager still starts it by itself ({service.enabled}), so nothing was removed",
+            hint=f"first: {service.stop[0]}    then this again",
+        )
+    if removes and service.enabled is None:
+        out.line("if it runs, stop it first:")
+        _steps(context, service.stop)
     _tell(context, changes, present)
     if _refused(context, changes, "remove it yourself if you do not need it any more"):
         return exits.NEEDS_A_HUMAN
-    if all(change.act == "keep" for change in changes):
+    if not removes:
         out.line("nothing to do")
         return exits.OK
-    if service.enabled is not None and os.path.lexists(service.enabled):
-        raise UsageError(f"it is still enabled ({service.enabled})", hint=f"first: {service.stop[0]}")
     if said.dry_run:
         out.line("nothing was removed (--dry-run)")
         return exits.OK
-    if service.enabled is None:
-        out.line("if it runs, stop it first:")
-        _steps(context, service.stop)
     if not _agreed(context, "remove?"):
         return exits.OK
     carry_out(changes)

@@ -178,9 +178,23 @@ def test_uninstall_waits_until_it_is_disabled(home: Path, capsys: pytest.Capture
     wants.mkdir()
     (wants / "curatord.service").symlink_to(unit_of(home))
 
+    capsys.readouterr()
+
     assert 2 == cli(home, "uninstall", "systemd", "--yes")
-    assert "systemctl --user disable --now curatord" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "systemctl --user disable --now curatord" in said.err
+    assert "" == said.out  # nothing that reads as if it were removed
     assert unit_of(home).exists()
+
+
+def test_uninstall_of_what_may_run_says_first_how_to_stop_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no link tells whether it is started: the manager's command comes before what is removed."""
+    cli(home, "install", "launchd", "--yes")
+    capsys.readouterr()
+
+    assert 0 == cli(home, "uninstall", "launchd", "--yes")
+    said = capsys.readouterr().out
+    assert 0 < said.index("launchctl bootout") < said.index("remove ") < said.index("removed;")
 
 
 def test_uninstall_needs_no_sound_configuration(home: Path) -> None:

@@ -97,7 +97,7 @@ def test_without_any_state_none_is_made(tmp_path: Path) -> None:
 
     assert [] == failing(checks)
     assert ("note", "note") == (checks["state"]["level"], checks["database"]["level"])
-    assert checks["source claude-code"]["found"].endswith("never scanned")
+    assert checks["source claude-code"]["found"].endswith("never scanned; `curatord scan` reads it")
     assert before == tree(world.folder, times=True)
 
 

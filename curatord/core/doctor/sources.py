@@ -129,7 +129,7 @@ def check_source(source: SourceFacts, now: datetime, spare: Sequence[str] = ()) 
         found = f"{source.path}: {_files(source)}"
         return check_of(name, found, [issue, *_trouble(source, None)], [f"place: {source.why}"])
     if counted is None or counted.scanned_at is None:
-        found = f"{source.path}: {_files(source)}, never scanned"
+        found = f"{source.path}: {_files(source)}, never scanned; `curatord scan` reads it"
         issues = [Issue(level="note", words="", mend="curatord scan"), *_trouble(source, None), *_misses(source)]
         return check_of(name, found, issues, [f"place: {source.why}"])
     summary = (
