@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -21,11 +22,12 @@ from curatord.core.metrics import CONTENT_TYPE
 from curatord.errors import ConfigError
 from curatord.logs import Log
 
-__all__ = ["MetricsServer"]
+__all__ = ["MetricsServer", "why_not_there"]
 
 WITHIN_S = 5.0
 MAX_HEAD = 8 * 1024
 SLOTS = 4
+TAKEN = "another program listens there"
 
 
 class MetricsServer:
@@ -71,13 +73,9 @@ class MetricsServer:
 
     def _bound(self, place: TcpPlace | UnixPlace) -> socket.socket:
         if isinstance(place, TcpPlace):
-            family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-            return socket.create_server((place.host, place.port), family=family, backlog=8)
+            return _bound_tcp(place)
         path = Path(place.path)
-        if path.exists() and not path.is_socket():
-            raise FileExistsError(f"{path} is there, and is no socket")
-        if is_listened_at(path.parent, path.name):
-            raise OSError(errno.EADDRINUSE, "another program listens there")
+        _leave_alone(path)
         made = bind(path.parent, path.name)
         self._inode = path.lstat().st_ino
         return made
@@ -114,6 +112,44 @@ class MetricsServer:
         if words[1].partition("?")[0] not in ("/metrics", "/metrics/"):
             return "404 Not Found", "the page is /metrics\n"
         return "200 OK", self._page()
+
+
+def why_not_there(listen: str) -> str | None:
+    """Return in words why no daemon could begin to listen at *listen* now, or None; nothing is left of the try."""
+    place = place_of(listen)
+    try:
+        if isinstance(place, TcpPlace):
+            _bound_tcp(place).close()
+            return None
+        path = Path(place.path)
+        if not path.parent.is_dir():
+            return f"there is no folder {path.parent}"
+        _leave_alone(path)
+    except OSError as error:
+        return error.strerror or str(error)
+    if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        return f"{path.parent} cannot be written by this user"
+    return None
+
+
+def _bound_tcp(place: TcpPlace) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family, backlog=8)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        taken = error.errno == errno.EADDRINUSE
+        # What Python adds to the words names the address a second time.
+        raise OSError(error.errno, TAKEN if taken else os.strerror(error.errno)) from error
+
+
+def _leave_alone(path: Path) -> None:
+    """Raise OSError where what stands at *path* is not ours to replace."""
+    if path.exists() and not path.is_socket():
+        raise FileExistsError(f"{path} is there, and is no socket")
+    if is_listened_at(path.parent, path.name):
+        raise OSError(errno.EADDRINUSE, TAKEN)
 
 
 def _is_ours(host: str) -> bool:

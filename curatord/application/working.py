@@ -207,6 +207,11 @@ class Service:
         """The paths of the libraries that may be changed."""
         return [settings.path for settings in self._parts.config.libraries if settings.manage != "none"]
 
+    @property
+    def figures_at(self) -> str | None:
+        """Where figures may be asked for just now."""
+        return self._metrics.listen if self._metrics is not None else None
+
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie."""
         self._parts.begin_round()

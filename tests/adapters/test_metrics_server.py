@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from curatord.adapters import metrics_server
-from curatord.adapters.metrics_server import MetricsServer
+from curatord.adapters.metrics_server import MetricsServer, why_not_there
 from curatord.errors import ConfigError
 from curatord.logs import set_up
 
@@ -172,3 +172,35 @@ def test_a_taken_port_is_an_error_of_the_configuration(port: int) -> None:
     """It says which."""
     with pytest.raises(ConfigError, match=str(port)):
         MetricsServer(f"127.0.0.1:{port}", lambda: PAGE, set_up(form="text", verbose=False)).start()
+
+
+def test_a_trial_of_a_port_leaves_it_free(port: int) -> None:
+    """A taken one is told, and whoever has it answers as before."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        free = int(found.getsockname()[1])
+
+    assert [None, None] == [why_not_there(f"127.0.0.1:{free}") for _ in range(2)]
+    assert "another program listens there" == why_not_there(f"127.0.0.1:{port}")
+    assert PAGE == ask(socket.create_connection(("127.0.0.1", port)), "GET /metrics HTTP/1.1\r\n\r\n")[1]
+
+
+def test_a_trial_of_a_socket_makes_none(tmp_path: Path) -> None:
+    """A missing folder, a file in its place and somebody's socket are told; a stale one is nobody's."""
+    (tmp_path / "file").write_text("kept")
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "stale"))
+    stale.close()
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(tmp_path / "taken"))
+        other.listen()
+        names = ("new", "stale", "taken", "file", "none/new")
+        told = [why_not_there(f"unix:{tmp_path}/{name}") for name in names]
+
+    assert told == [
+        None,
+        None,
+        "another program listens there",
+        f"{tmp_path}/file is there, and is no socket",
+        f"there is no folder {tmp_path}/none",
+    ]
+    assert {"file", "stale", "taken"} == {path.name for path in tmp_path.iterdir()}

@@ -12,6 +12,7 @@ from curatord.core.cheap import replace
 from curatord.core.doctor.check import Check, Issue, check_of, worst
 from curatord.core.doctor.libraries import HostCurator, LibraryFacts, check_libraries, check_library
 from curatord.core.doctor.model import ModelFacts, check_model, no_model
+from curatord.core.doctor.outlets import MetricsFacts, NoticeFacts, ProgramFacts, check_metrics, check_notices
 from curatord.core.doctor.running import (
     DaemonFacts,
     OtherDaemon,
@@ -126,6 +127,8 @@ DRIFTED = (
     Stretch(date(2026, 9, 1), "2.2.0", 100, 0, 10, {"turn_v2": 50}),
 )
 
+NOTICES = NoticeFacts(file="/h/notice", program=ProgramFacts(name="mail", path="/usr/bin/mail"))
+METRICS = MetricsFacts(listen="127.0.0.1:1")
 CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("version", check_version, VERSION, {}, "fine"),
     ("version", check_version, VERSION, {"python": (3, 10, 9)}, "failure"),
@@ -200,6 +203,17 @@ CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("daemon", check_daemon, DAEMON, {"paused": True}, "note"),
     ("daemon", check_daemon, DAEMON, {"version": "0.9", "ours": "1.0"}, "warning"),
     ("daemon", check_daemon, DAEMON, {"version": "1.0", "ours": "1.0"}, "fine"),
+    ("notices", check_notices, NOTICES, {}, "fine"),
+    ("notices", check_notices, NOTICES, {"program": None}, "fine"),
+    ("notices", check_notices, NOTICES, {"fault": "/h is no folder"}, "failure"),
+    ("notices", check_notices, NOTICES, {"program": ProgramFacts(name="x", fault="is gone", mend="m")}, "failure"),
+    ("notices", check_notices, NOTICES, {"program": ProgramFacts(name="x", path="/h/x", by_chance=True)}, "note"),
+    ("metrics", check_metrics, METRICS, {}, "fine"),
+    ("metrics", check_metrics, METRICS, {"refused": "taken"}, "failure"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "serving": "127.0.0.1:1"}, "fine"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "serving": None}, "warning"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "refused": "taken"}, "failure"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "refused": "taken"}, "note"),
     ("service", check_service, ServiceFacts(installed=("/u",), command="c"), {}, "fine"),
     ("service", check_service, ServiceFacts(installed=(), command="c"), {}, "note"),
     ("service", check_service, ServiceFacts(installed=("/u",), command="c", idle=(("/u", "enable"),)), {}, "note"),
