@@ -46,7 +46,7 @@ def check_notices(notices: NoticeFacts) -> Check:
         issues.append(Issue(level="failure", words=f"the file cannot be written: {notices.fault}", mend=mend))
     program = notices.program
     if program is not None:
-        ways.append(f"command {program.path or program.name}")
+        ways.append(f"command {program.name if program.fault is not None or program.path is None else program.path}")
         if program.fault is not None:
             words = f"the command cannot be started: {program.name} {program.fault}"
             issues.append(Issue(level="failure", words=words, mend=program.mend))
@@ -87,7 +87,7 @@ def check_metrics(metrics: MetricsFacts) -> Check:
     elif metrics.refused is not None:
         then = "a reload will be refused" if metrics.alive else "the daemon will not start"
         words = f"it cannot be listened at, so {then}: {metrics.refused}"
-        mend = "end what has the place, or name another one under `metrics.listen`, or none (null)"
+        mend = "mend that, or name another place under `metrics.listen`, or none (null)"
         issues.append(Issue(level="failure", words=words, mend=mend))
     elif metrics.alive:
         where = "nowhere" if metrics.serving is None else f"at {metrics.serving}"
