@@ -63,16 +63,30 @@ def carry_out(changes: Sequence[FileChange]) -> None:
             ) from error
 
 
-def make_folder(path: str) -> bool:
-    """Make the folder *path*, private to its user, and return whether it was not there."""
-    there = Path(path).is_dir()
+def make_folder(path: str, *, owner: tuple[int, int] | None = None) -> bool:
+    """
+    Make the folder *path*, private to its user, and return whether it was not there.
+
+    *owner*: user and group that it and the folders made above it belong to, where root makes them for somebody.
+
+    Raises:
+        StateError: It cannot be made.
+    """
+    folder = Path(path)
+    missing = []
+    while not folder.is_dir() and folder != folder.parent:
+        missing.append(folder)
+        folder = folder.parent
     try:
-        Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for made in reversed(missing):
+            made.mkdir(mode=0o700 if made == Path(path) else 0o777)
+            if owner is not None:
+                os.chown(made, *owner, follow_symlinks=False)
     except OSError as error:
         raise StateError(
             f"cannot make {path}: {error.strerror}", hint="look at the rights of the folder above"
         ) from error
-    return not there
+    return bool(missing)
 
 
 def _set_aside(path: Path, name: str) -> None:

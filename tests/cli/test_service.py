@@ -323,6 +323,84 @@ def test_the_sidecar_gets_its_two_files(home: Path, capsys: pytest.CaptureFixtur
     assert ["curatord-0.1.0-py3-none-any.whl"] == [path.name for path in folder.iterdir()]
 
 
+def configure(home: Path, text: str) -> None:
+    """Add lines to the configuration."""
+    with (home / ".config/curatord/config.yaml").open("a") as file:
+        file.write(text)
+
+
+def test_a_unit_opens_a_folder_that_is_told_to_be_made(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is missing at the start is passed over by the manager, and the notice never written."""
+    configure(home, "notices: {file: /nowhere/curatord-test/notice}\n")
+
+    assert 0 == cli(home, "print", "systemd")
+    said = capsys.readouterr()
+    assert "ReadWritePaths=-/nowhere/curatord-test\n" in said.out
+    assert "before the start: mkdir -p -m 700 /nowhere/curatord-test\n" in said.err
+
+
+@pytest.mark.parametrize("kind", ["launchd", "docker"])
+def test_folders_that_it_writes_into_are_made_before_it_starts(
+    home: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """A container's mounts must be there, and nobody makes a socket's folder; `print` says how, and makes none."""
+    configure(home, f"notices: {{file: ~/.cache/c/notice}}\nmetrics: {{listen: 'unix:{home}/.run/m.sock'}}\n")
+    made = [home / ".local/state/curatord", home / ".cache/c", home / ".run"]
+
+    assert 0 == cli(home, "print", kind)
+    said = capsys.readouterr().err
+    assert [True] * 3 == [f"before the start: mkdir -p -m 700 {path}\n" in said for path in made]
+    assert [False] * 3 == [path.exists() for path in made]
+    assert 0 == cli(home, "install", kind, "--yes")
+    assert [0o700] * 3 == [path.stat().st_mode & 0o777 for path in made]
+
+
+@pytest.mark.parametrize("kind", ["systemd", "docker"])
+def test_what_cannot_be_opened_is_told(home: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    """A notice in the home itself, a key that is not there yet."""
+    (home / "key").write_text("x")
+    configure(home, "notices: {file: ~/notice}\n")
+    config = home / ".config/curatord/config.yaml"
+    config.write_text(config.read_text().replace("{env: SOME_KEY}", "{file: ~/key}"))
+
+    assert 0 == cli(home, "print", kind)
+    said = capsys.readouterr()
+    assert f"notices.file: {home}/notice " in said.err
+    assert (kind == "systemd") == ("api_key" not in said.err or "does not see" in said.err)
+    assert f"{home}\n" not in said.out
+    assert f'"{home}"\n' not in said.out.replace(f'HOME: "{home}"', "")
+
+
+def test_a_container_reaches_nobody_by_itself(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its loopback, its programs and its links are not this machine's."""
+    (home / "dotfiles").mkdir()
+    (home / ".claude").rename(home / "dotfiles/claude")
+    (home / ".claude").symlink_to(home / "dotfiles/claude")
+    configure(home, "notices: {command: [notify-send, x]}\nmetrics: {listen: '127.0.0.1:9464'}\n")
+
+    assert 0 == cli(home, "print", "docker")
+    said = capsys.readouterr().err
+    assert "metrics.listen: 127.0.0.1:9464 is the container's own loopback" in said
+    assert "notices.command: notify-send is started within the container" in said
+    assert f"name {home}/dotfiles/claude/skills in the configuration" in said
+    assert f"name {home}/dotfiles/claude/projects in the configuration" in said
+    assert 0 == cli(home, "print", "systemd")
+    said = capsys.readouterr().err
+    assert "notify-send" not in said
+    assert "9464" not in said
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
+def test_folders_made_for_somebody_are_theirs(home: Path, tmp_path: Path) -> None:
+    """Those above them too: a home with folders of root's in it is a broken one."""
+    somebody = next(one for one in pwd.getpwall() if one.pw_uid)
+    (home / ".config/curatord/config.yaml").write_text(f"state_dir: {home}/a/b\nsources: []\nlibraries: []\n")
+    asked = ("--config", str(home / ".config/curatord/config.yaml"), "--system", "--for", somebody.pw_name)
+
+    assert 0 == cli(home, "install", "systemd", *asked, "--output", str(tmp_path / "units"), "--yes")
+    assert [somebody.pw_uid] * 2 == [(home / path).stat().st_uid for path in ("a", "a/b")]
+
+
 def test_a_command_on_the_path_is_named_by_its_link(tmp_path: Path) -> None:
     """What an installer links outlives an upgrade; a module that was run is named by its interpreter."""
     (tmp_path / "venv").mkdir()
