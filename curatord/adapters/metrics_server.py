@@ -75,6 +75,7 @@ class MetricsServer:
         if isinstance(place, TcpPlace):
             return _bound_tcp(place)
         path = Path(place.path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _leave_alone(path)
         made = bind(path.parent, path.name)
         self._inode = path.lstat().st_ino
@@ -116,19 +117,18 @@ class MetricsServer:
 
 def why_not_there(listen: str) -> str | None:
     """Return in words why no daemon could begin to listen at *listen* now, or None; nothing is left of the try."""
+    from curatord.adapters.vitals.outlets import why_unwritable
+
     place = place_of(listen)
+    if isinstance(place, UnixPlace) and (wrong := why_unwritable(place.path)) is not None:
+        return wrong
     try:
         if isinstance(place, TcpPlace):
             _bound_tcp(place).close()
-            return None
-        path = Path(place.path)
-        if not path.parent.is_dir():
-            return f"there is no folder {path.parent}"
-        _leave_alone(path)
+        else:
+            _leave_alone(Path(place.path))
     except OSError as error:
         return error.strerror or str(error)
-    if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-        return f"{path.parent} cannot be written by this user"
     return None
 
 

@@ -340,6 +340,8 @@ def _systemd(context: Context, person: _Person, environ: Mapping[str, str], load
             f"its state will lie in /var/lib/curatord; for commands by hand, {person.name} needs "
             "CURATORD_STATE_DIR=/var/lib/curatord"
         )
+    if not Path("/run/systemd/system").is_dir():
+        notes.append("this machine is not run by systemd")
     form: Kind = "system" if system else "user"
     notes += _needs(facts, form)
     told = {need.folder for need in facts.needs}

@@ -174,6 +174,17 @@ def test_a_taken_port_is_an_error_of_the_configuration(port: int) -> None:
         MetricsServer(f"127.0.0.1:{port}", lambda: PAGE, set_up(form="text", verbose=False)).start()
 
 
+def test_the_folder_of_a_socket_is_made(tmp_path: Path) -> None:
+    """As that of a notice is, for its user only."""
+    server = MetricsServer(f"unix:{tmp_path}/a/b/m.sock", lambda: PAGE, set_up(form="text", verbose=False))
+    server.start()
+    there = (tmp_path / "a/b/m.sock").is_socket()
+    server.stop()
+
+    assert there
+    assert 0o700 == (tmp_path / "a/b").stat().st_mode & 0o777
+
+
 def test_a_trial_of_a_port_leaves_it_free(port: int) -> None:
     """A taken one is told, and whoever has it answers as before."""
     with socket.create_server(("127.0.0.1", 0)) as found:
@@ -185,7 +196,7 @@ def test_a_trial_of_a_port_leaves_it_free(port: int) -> None:
 
 
 def test_a_trial_of_a_socket_makes_none(tmp_path: Path) -> None:
-    """A missing folder, a file in its place and somebody's socket are told; a stale one is nobody's."""
+    """A file in its place or its way and somebody's socket are told; a stale one is nobody's."""
     (tmp_path / "file").write_text("kept")
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(str(tmp_path / "stale"))
@@ -193,7 +204,7 @@ def test_a_trial_of_a_socket_makes_none(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(tmp_path / "taken"))
         other.listen()
-        names = ("new", "stale", "taken", "file", "none/new")
+        names = ("new", "stale", "taken", "file", "none/new", "file/new")
         told = [why_not_there(f"unix:{tmp_path}/{name}") for name in names]
 
     assert told == [
@@ -201,6 +212,7 @@ def test_a_trial_of_a_socket_makes_none(tmp_path: Path) -> None:
         None,
         "another program listens there",
         f"{tmp_path}/file is there, and is no socket",
-        f"there is no folder {tmp_path}/none",
+        None,
+        f"{tmp_path}/file is no folder",
     ]
     assert {"file", "stale", "taken"} == {path.name for path in tmp_path.iterdir()}

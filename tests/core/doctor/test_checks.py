@@ -436,3 +436,8 @@ def test_sessions_that_were_put_aside_and_long_silence_are_told() -> None:
     assert "refine --retry" in aside.mend
     assert ("pi:s1: no usable reply",) == aside.details
     assert "since 2026-02-21" in silent.found
+
+
+def test_the_size_of_a_database_counts_what_was_not_brought_into_it() -> None:
+    """Beside a running daemon most of a new one lies there."""
+    assert "512 KiB" in check_database(replace(DATABASE, size=4096, wal=508 * 1024)).found
