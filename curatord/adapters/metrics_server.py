@@ -139,9 +139,12 @@ def _bound_tcp(place: TcpPlace) -> socket.socket:
     except OSError as error:
         if error.errno is None:
             raise
-        taken = error.errno == errno.EADDRINUSE
-        # What Python adds to the words names the address a second time.
-        raise OSError(error.errno, TAKEN if taken else os.strerror(error.errno)) from error
+        words = os.strerror(error.errno)  # without what Python adds to them, which names the address a second time
+        if error.errno == errno.EADDRINUSE:
+            words = TAKEN
+        elif error.errno == errno.EACCES and place.port < 1024:
+            words = "ports below 1024 are root's"
+        raise OSError(error.errno, words) from error
 
 
 def _leave_alone(path: Path) -> None:

@@ -74,7 +74,7 @@ def make_folder(path: str, *, owner: tuple[int, int] | None = None) -> bool:
     """
     folder = Path(path)
     missing = []
-    while not folder.is_dir() and folder != folder.parent:
+    while not os.path.isdir(folder) and folder != folder.parent:  # noqa: PTH112 - pathlib's raises where one may not look
         missing.append(folder)
         folder = folder.parent
     try:

@@ -65,7 +65,7 @@ def facts_of(
     roots = [_library(settings) for settings in config.libraries if settings.manage != "none"]
     needs = [*_outlets(config), *_consulted(config)]
     outlets = openable(needs, home=real_home, written=True)
-    consulted = [path for path in openable(needs, home=real_home, written=False) if Path(path).is_dir()]
+    consulted = [path for path in openable(needs, home=real_home, written=False) if _is_folder(path)]
     writable = innermost((*writable_folders(roots, home=real_home), *outlets))
     kept_open = [path for pair in roots for path in pair] + ([os.path.realpath(state_dir)] if state_dir else [])
     return ServiceFacts(
@@ -97,7 +97,7 @@ def _outlets(config: Config) -> list[Need]:
     for key, path in paths.items():
         if path is not None:
             folder = os.path.realpath(os.path.dirname(path))  # noqa: PTH120 - text
-            found.append(Need(key=key, path=path, folder=folder, written=True, there=Path(folder).is_dir()))
+            found.append(Need(key=key, path=path, folder=folder, written=True, there=_is_folder(folder)))
     return found
 
 
@@ -105,16 +105,22 @@ def _consulted(config: Config) -> list[Need]:
     """Return what it reads besides transcripts: prompts of the user's own, keys in files, by a link and behind it."""
     found = []
     if config.prompts is not None:
-        folder, there = os.path.realpath(config.prompts), Path(config.prompts).is_dir()
+        folder, there = os.path.realpath(config.prompts), _is_folder(config.prompts)
         found.append(Need(key="prompts", path=config.prompts, folder=folder, written=False, there=there))
     endpoints = (config.llm.primary, config.llm.fallback) if config.llm is not None else ()
     for endpoint in endpoints:
         if endpoint is None or endpoint.api_key is None or endpoint.api_key.kind != "file":
             continue
         path = endpoint.api_key.name
+        there = os.path.exists(path)  # noqa: PTH110 - as in `_is_folder`
         for folder in (os.path.realpath(os.path.dirname(path)), os.path.dirname(os.path.realpath(path))):  # noqa: PTH120
-            found.append(Need(key="api_key", path=path, folder=folder, written=False, there=Path(path).exists()))
+            found.append(Need(key="api_key", path=path, folder=folder, written=False, there=there))
     return list(dict.fromkeys(found))
+
+
+def _is_folder(path: str) -> bool:
+    """Return whether *path* is a folder as far as this user can see; unlike pathlib's this raises nothing."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def _library(settings: LibrarySettings) -> tuple[str, str]:

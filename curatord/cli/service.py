@@ -72,9 +72,8 @@ def show(context: Context) -> int:
         context.out.text(text)
     for note in service.notes:
         context.out.note(("note: ", "yellow"), note)
-    for folder in service.folders:
-        if not Path(folder).is_dir():
-            context.out.note(("note: ", "yellow"), f"before the start: {_making(folder, service.owner)}")
+    for folder in _missing(service):
+        context.out.note(("note: ", "yellow"), f"before the start: {_making(folder, service.owner)}")
     return exits.OK
 
 
@@ -86,7 +85,7 @@ def install(context: Context) -> int:
     said, out = context.arguments, context.out
     service = _service(context)
     changes = plan(service.files, {path: present(path) for path in service.files}, replace=said.replace)
-    missing = [folder for folder in service.folders if not Path(folder).is_dir()]
+    missing = _missing(service)
     for folder in missing:
         out.line("make     ", (folder, "bold"))
     _tell(context, changes, present)
@@ -177,6 +176,11 @@ def _steps(context: Context, steps: Sequence[str]) -> int:
     for step in steps:
         context.out.line("  ", (step, "bold"))
     return exits.OK
+
+
+def _missing(service: _Service) -> list[str]:
+    """Return the folders that are not there, as far as this user can see."""
+    return [folder for folder in service.folders if not os.path.isdir(folder)]  # noqa: PTH112 - pathlib's may raise
 
 
 def _making(folder: str, owner: tuple[int, int] | None) -> str:

@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from curatord.adapters.service_files import make_folder
 from curatord.adapters.service_places import facts_of
 from curatord.config import parse
 from curatord.core.service.facts import ServiceFacts
+from curatord.errors import StateError
 
 
 def facts(tmp_path: Path, **sections: Any) -> ServiceFacts:
@@ -79,3 +83,20 @@ def test_a_key_in_the_home_itself_shows_no_home(tmp_path: Path) -> None:
     fallback = {**primary, "api_key": {"file": str(tmp_path / "none/key")}}
 
     assert [] == list(facts(tmp_path, llm={"primary": primary, "fallback": fallback}).read_only)
+
+
+def test_places_that_cannot_be_looked_at_are_not_there(tmp_path: Path) -> None:
+    """A name too long for the disk stands here for a folder of another user's: neither ends the command."""
+    long = str(tmp_path / ("x" * 300))
+    primary = {"base_url": "http://localhost:1/v1", "model": "m", "api_key": {"file": f"{long}/k"}}
+    made = facts(
+        tmp_path,
+        prompts=f"{long}/p",
+        llm={"primary": primary},
+        notices={"file": f"{long}/n"},
+        metrics={"listen": f"unix:{long}/m"},
+    )
+
+    assert [False] * 4 == [need.there for need in made.needs]
+    with pytest.raises(StateError, match="cannot make"):
+        make_folder(long)

@@ -18,10 +18,10 @@ START_FOLDER = "/"  # where a notice's command is started (`adapters.notices`)
 
 def why_unwritable(path: str) -> str | None:
     """Return in words why `adapters.notices.write_file` could not write *path*, or None; folders above it are made."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - unlike pathlib's it raises nothing where this user may not look
         return f"{path} is a folder"
     above = existing(os.path.dirname(path))  # noqa: PTH120 - text
-    if not above.is_dir():
+    if not os.path.isdir(above):  # noqa: PTH112 - as above
         return f"{above} is no folder"
     if not os.access(above, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         return f"{above} cannot be written by this user"
