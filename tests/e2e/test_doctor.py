@@ -294,6 +294,21 @@ def test_notices_that_would_not_arrive(world: World) -> None:
     assert before == tree(world.folder / "home")
 
 
+def test_a_daemon_that_was_stopped_is_not_well(world: World) -> None:
+    """As `status --check` has it: what it published before does not count."""
+    world.parts.close()
+    with a_daemon(world.folder / "curatord.yaml", world.parts.state_dir, world.folder / "home") as pid:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            stopped = examine(world)["daemon"]
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    assert "failure" == stopped["level"]
+    assert "it does not answer on its socket" in stopped["found"]
+    assert "restart" in stopped["mend"]
+
+
 def test_another_daemon_on_the_same_library(world: World, tmp_path: Path) -> None:
     """It has another state folder, so no lock keeps the two apart."""
     other = tmp_path / "other.yaml"

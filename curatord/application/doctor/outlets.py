@@ -43,5 +43,6 @@ def metrics(ward: Ward) -> Sequence[Check]:
         alive=daemon["alive"],
         serving=serving,
         told="figures_at" in daemon,
+        silent=daemon.get("control") == "silent",
     )
     return [check_metrics(facts)]

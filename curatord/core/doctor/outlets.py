@@ -67,6 +67,7 @@ class MetricsFacts:
         alive: A daemon of this state folder runs.
         serving: Where it answers, as it says; None: nowhere.
         told: It has said so; one that has only just started says nothing yet.
+        silent: It does not answer on its own socket, so nobody is answered there either.
     """
 
     listen: str
@@ -74,13 +75,16 @@ class MetricsFacts:
     alive: bool = False
     serving: str | None = None
     told: bool = False
+    silent: bool = False
 
 
 def check_metrics(metrics: MetricsFacts) -> Check:
     """Return whether figures can be asked for: the daemon refuses to start where it cannot listen."""
     issues = []
     summary = metrics.listen
-    if metrics.alive and metrics.serving == metrics.listen:
+    if metrics.silent:
+        issues.append(Issue(level="note", words="the running daemon does not answer (see `daemon`)"))
+    elif metrics.alive and metrics.serving == metrics.listen:
         summary += ", where the running daemon answers"
     elif metrics.alive and not metrics.told:
         issues.append(Issue(level="note", words="the running daemon has not said yet where it answers"))

@@ -214,6 +214,7 @@ CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "serving": None}, "warning"),
     ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "refused": "taken"}, "failure"),
     ("metrics", check_metrics, METRICS, {"alive": True, "refused": "taken"}, "note"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "silent": True, "serving": "127.0.0.1:1"}, "note"),
     ("service", check_service, ServiceFacts(installed=("/u",), command="c"), {}, "fine"),
     ("service", check_service, ServiceFacts(installed=(), command="c"), {}, "note"),
     ("service", check_service, ServiceFacts(installed=("/u",), command="c", idle=(("/u", "enable"),)), {}, "note"),
@@ -238,6 +239,7 @@ def test_every_check_passes_and_fails(
 SOURCES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {}, "fine"),
     ({"counted": None}, {}, "note"),
+    ({"counted": None, "at_work": True}, {}, "note"),
     ({"error": "permission denied"}, {}, "failure"),
     ({"exists": False}, {}, "failure"),  # it was there before
     ({"exists": False, "counted": None}, {}, "note"),
@@ -441,3 +443,12 @@ def test_sessions_that_were_put_aside_and_long_silence_are_told() -> None:
 def test_the_size_of_a_database_counts_what_was_not_brought_into_it() -> None:
     """Beside a running daemon most of a new one lies there."""
     assert "512 KiB" in check_database(replace(DATABASE, size=4096, wal=508 * 1024)).found
+
+
+@pytest.mark.parametrize(("at_work", "words"), [(False, "never scanned; `curatord scan` reads it"), (True, "just now")])
+def test_each_source_that_was_never_scanned_says_what_becomes_of_it(at_work: bool, words: str) -> None:
+    """In its own line, since the page tells an advice once; while the daemon reads, nothing is to be done."""
+    check = check_source(replace(SOURCE, counted=None, at_work=at_work), NOW)
+
+    assert words in check.found
+    assert ("" if at_work else "curatord scan") == check.mend
