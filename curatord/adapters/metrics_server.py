@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from curatord.adapters.local_socket import Listener, bind, is_listened_at, unbind
+from curatord.adapters.local_socket import Listener, bind, is_at, is_listened_at, unbind
 from curatord.core.listen import TcpPlace, UnixPlace, is_loopback, place_of
 from curatord.core.metrics import CONTENT_TYPE
 from curatord.errors import ConfigError
@@ -40,6 +40,7 @@ class MetricsServer:
         self._log = log
         self._listener: Listener | None = None
         self._inode = 0
+        self._unavailable: str | None = None  # why it could not be renewed, as it was said
 
     def start(self) -> None:
         """
@@ -61,6 +62,35 @@ class MetricsServer:
             raise refused from error
         self._listener = Listener(listening, self._serve, name="metrics", slots=SLOTS, failed=self._failed)
         self._listener.start()
+
+    @property
+    def listening(self) -> bool:
+        """Whether it can be asked, as far as it knows."""
+        return self._listener is not None
+
+    def check(self) -> None:
+        """
+        Listen anew where somebody removed the socket, as cleaners of old files do; it is tried again at each call.
+
+        What another program put in its place is left, and said once.
+        """
+        if isinstance(self._place, TcpPlace):
+            return
+        if self._listener is not None:
+            if is_at(Path(self._place.path), self._inode):
+                return
+            self._log.warning("metrics.lost", listen=self.listen, reason="the socket was gone")
+            self._listener.stop(0.0)
+            self._listener = None
+        try:
+            self.start()
+        except ConfigError as error:
+            if str(error) != self._unavailable:
+                self._unavailable = str(error)
+                self._log.warning("metrics.unavailable", error=str(error), hint="it is tried again at each tick")
+            return
+        self._unavailable = None
+        self._log.info("metrics.listening", listen=self.listen)
 
     def stop(self) -> None:
         """Close it."""

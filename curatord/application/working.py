@@ -158,6 +158,7 @@ class _Doors:
 
     def check(self) -> None:
         self._control.check()
+        self._service.check_metrics()
 
     def stop(self) -> None:
         self._control.stop()
@@ -210,7 +211,7 @@ class Service:
     @property
     def figures_at(self) -> str | None:
         """Where figures may be asked for just now."""
-        return self._metrics.listen if self._metrics is not None else None
+        return self._metrics.listen if self._metrics is not None and self._metrics.listening else None
 
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie."""
@@ -292,6 +293,11 @@ class Service:
         """
         self._live = live
         self._listen(self._parts.config.metrics.listen)
+
+    def check_metrics(self) -> None:
+        """Listen anew where that was broken."""
+        if self._metrics is not None:
+            self._metrics.check()
 
     def close_metrics(self) -> None:
         """Answer no more."""

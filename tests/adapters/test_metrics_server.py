@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from curatord.adapters import metrics_server
 from curatord.adapters.metrics_server import MetricsServer, why_not_there
@@ -183,6 +186,46 @@ def test_the_folder_of_a_socket_is_made(tmp_path: Path) -> None:
 
     assert there
     assert 0o700 == (tmp_path / "a/b").stat().st_mode & 0o777
+
+
+def test_a_socket_that_was_removed_comes_back(tmp_path: Path) -> None:
+    """As the control socket does; one that is there is left alone, and so is a port."""
+    path = tmp_path / "run/m.sock"
+    server = MetricsServer(f"unix:{path}", lambda: PAGE, set_up(form="text", verbose=False))
+    server.start()
+    first = path.lstat().st_ino
+    server.check()
+    kept = path.lstat().st_ino
+    shutil.rmtree(path.parent)
+    server.check()
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(path))
+    answer = ask(connection, "GET /metrics HTTP/1.1\r\n\r\n")
+    server.stop()
+
+    assert first == kept
+    assert PAGE == answer[1]
+    assert not path.exists()
+
+
+def test_what_took_a_sockets_place_is_left_until_it_goes(tmp_path: Path) -> None:
+    """It is said once, and nobody is told that figures may be asked for meanwhile."""
+    path = tmp_path / "m.sock"
+    with capture_logs() as logs:
+        server = MetricsServer(f"unix:{path}", lambda: PAGE, structlog.get_logger())
+        server.start()
+        path.unlink()
+        path.write_text("kept")
+        for _ in range(3):
+            server.check()
+        meanwhile = server.listening, path.read_text()
+        path.unlink()
+        server.check()
+        after = server.listening
+        server.stop()
+
+    assert ((False, "kept"), True) == (meanwhile, after)
+    assert ["metrics.lost", "metrics.unavailable", "metrics.listening"] == [line["event"] for line in logs]
 
 
 def test_a_trial_of_a_port_leaves_it_free(port: int) -> None:
