@@ -326,6 +326,7 @@ def _needed(facts: ServiceFacts, kind: Kind) -> Sequence[str]:
 def _systemd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
     from curatord.core.service.facts import key_variables
     from curatord.core.service.mark import signed
+    from curatord.core.service.needs import within
     from curatord.core.service.systemd import system_unit, user_unit
 
     system = context.arguments.system
@@ -348,6 +349,15 @@ def _systemd(context: Context, person: _Person, environ: Mapping[str, str], load
         notes.append("this machine is not run by systemd")
     form: Kind = "system" if system else "user"
     notes += _needs(facts, form)
+    state = [] if own_state else [os.path.realpath(loaded.config.state_dir) if system else loaded.config.state_dir]
+    folders = [*state, *_needed(facts, form)]
+    if system:
+        # Root makes nothing outside of the user's home for them: what they configure is theirs to say, not root's.
+        notes += [
+            f"before the start: {_making(path, (person.uid, person.gid))}"
+            for path in folders
+            if not within(path, facts.home) and not os.path.isdir(path)  # noqa: PTH112 - pathlib's may raise
+        ]
     told = {need.folder for need in facts.needs}
     hidden = [
         path
@@ -358,7 +368,7 @@ def _systemd(context: Context, person: _Person, environ: Mapping[str, str], load
     wanted = "multi-user" if system else "default"
     return _Service(
         files={str(Path(folder, UNIT).absolute()): signed((system_unit if system else user_unit)(facts))},
-        folders=(*(() if own_state else (loaded.config.state_dir,)), *_needed(facts, form)),
+        folders=folders if not system else [path for path in folders if within(path, facts.home)],
         notes=notes,
         start=[
             f"{control} daemon-reload && {control} enable --now curatord",

@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from curatord.adapters.service_files import make_folder
 from curatord.adapters.service_places import command_words
 from curatord.cli.commands import COMMANDS
 from curatord.cli.main import main
 from curatord.core.settings import HOSTS
+from curatord.errors import StateError
 
 ME = getpass.getuser()
 
@@ -396,14 +398,42 @@ def test_a_container_reaches_nobody_by_itself(home: Path, capsys: pytest.Capture
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
-def test_folders_made_for_somebody_are_theirs(home: Path, tmp_path: Path) -> None:
+def test_folders_made_for_somebody_are_theirs(tmp_path: Path) -> None:
     """Those above them too: a home with folders of root's in it is a broken one."""
-    somebody = next(one for one in pwd.getpwall() if one.pw_uid)
-    (home / ".config/curatord/config.yaml").write_text(f"state_dir: {home}/a/b\nsources: []\nlibraries: []\n")
-    asked = ("--config", str(home / ".config/curatord/config.yaml"), "--system", "--for", somebody.pw_name)
+    assert make_folder(str(tmp_path / "a/b"), owner=(41234, 41235))
+    assert not make_folder(str(tmp_path / "a/b"), owner=(1, 1))
 
-    assert 0 == cli(home, "install", "systemd", *asked, "--output", str(tmp_path / "units"), "--yes")
-    assert [somebody.pw_uid] * 2 == [(home / path).stat().st_uid for path in ("a", "a/b")]
+    above, made = (tmp_path / "a").stat(), (tmp_path / "a/b").stat()
+    assert [(41234, 41235)] * 2 == [(one.st_uid, one.st_gid) for one in (above, made)]
+    assert 0o700 == made.st_mode & 0o777
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
+def test_root_is_led_nowhere_by_a_users_link(tmp_path: Path) -> None:
+    """A link in the home could hand over a folder of the system."""
+    (tmp_path / "system").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.cache").symlink_to(tmp_path / "system")
+
+    with pytest.raises(StateError, match="cannot make"):
+        make_folder(str(tmp_path / "home/.cache/curatord"), owner=(41234, 41234))
+    assert [] == list((tmp_path / "system").iterdir())
+
+
+def test_a_system_service_makes_nothing_outside_of_the_home(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What its user configured is not for root to make and give away; the line for it is told."""
+    configure(home, f"state_dir: {tmp_path}/elsewhere/state\n")
+    config = str(home / ".config/curatord/config.yaml")
+    asked = ("--config", config, "--system", "--for", ME, "--output", str(tmp_path / "units"), "--yes")
+
+    assert 0 == cli(home, "install", "systemd", *asked)
+    said = capsys.readouterr()
+    state = f"{tmp_path.resolve()}/elsewhere/state"
+    assert f"mkdir -p -m 700 {state} && chown {os.getuid()}:{os.getgid()} {state}\n" in said.err
+    assert "make " not in said.out
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_command_on_the_path_is_named_by_its_link(tmp_path: Path) -> None:
