@@ -6,10 +6,11 @@ command is a program and its arguments, never a shell's line; it gets the text o
 environment only what a desktop or a chat hook needs to run: keys of models stay here. Its failure is words for the log
 and nothing else.
 
-What is ended, and when: the command leads a process group of its own. The whole group is ended (SIGKILL) as soon as
-the command itself has ended, well or not; else after its time, or when curatord stops. So nothing piles up behind
-notices. A process that left the group (`setsid`) is not looked for: whoever wants something to outlive the command says
-so by that.
+What is ended, and when: the command leads a process group of its own, and all of it has the same time. Where the
+command ends well and leaves something at work (`mail` delivers behind its own back), that may finish within the time
+that is left. Whatever of the group is there when the time is over, when curatord stops, or when the command fails is
+ended (SIGKILL), so that nothing piles up behind notices. A process that left the group (`setsid`) is not looked for:
+whoever wants something to outlive the command says so by that.
 """
 
 from __future__ import annotations
@@ -124,7 +125,12 @@ def _signal(number: int) -> str:
 def _waited(
     process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool], drain: Callable[[], None]
 ) -> str | None:
-    """Feed *process*, wait for its end, draining what it says, and end its group; return why it had to be, or None."""
+    """
+    Feed *process* and wait for its end and that of its group, draining what it says; end what is left.
+
+    Returns:
+        Why something had to be ended, or None.
+    """
     assert process.stdin is not None, "it was asked for"
     with contextlib.suppress(OSError):  # it need not read; a line fits into any pipe
         process.stdin.write(text.encode() + b"\n")
@@ -133,22 +139,35 @@ def _waited(
         process.stdin.close()
     until = time.monotonic() + timeout_s
     why = None
-    while not _has_ended(process):
+    while process.poll() is None or (process.returncode == 0 and _is_anybody_left(process.pid)):
         drain()
         stopping = stop()
         if stopping or time.monotonic() >= until:
-            why = "ended, since curatord stops" if stopping else f"ended after {timeout_s:g} s"
+            what = "ended" if process.poll() is None else "it ended well, and what it left at work was ended"
+            why = f"{what}, since curatord stops" if stopping else f"{what} after {timeout_s:g} s"
             break
         time.sleep(LOOK_EVERY_S)
-    # ProcessLookupError: nobody is left. PermissionError: nobody but the dead (macOS), or one who became another user.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or one who became another user
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return why
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether *process* has ended; its number stays its own where the system can tell without reaping it."""
-    if not hasattr(os, "waitid"):
-        return process.poll() is not None
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+def _is_anybody_left(group: int) -> bool:
+    """
+    Return whether a process is in *group*, whose leader has ended.
+
+    The kernel gives the number to nobody else while somebody is, and hardly within the moment between two looks.
+    """
+    with contextlib.suppress(
+        ChildProcessError
+    ):  # the first process of a container inherits what is left, and buries it
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # only the dead (macOS), or one who became another user: not ours to wait for
+    return True
