@@ -10,6 +10,7 @@ from pathlib import Path
 
 from curatord.adapters.sources.places import places
 from curatord.adapters.sources.registry import open_source
+from curatord.core.hosts import set_variable
 from curatord.core.layout import archive_of, detect_layout
 from curatord.core.service.facts import (
     ServiceFacts,
@@ -63,7 +64,7 @@ def facts_of(
     """
     real_home = os.path.realpath(home)
     roots = [_library(settings) for settings in config.libraries if settings.manage != "none"]
-    needs = [*_outlets(config), *_consulted(config)]
+    needs = [*_outlets(config), *_consulted(config), *_host_of_model(config, environ, home)]
     outlets = openable(needs, home=real_home, written=True)
     consulted = [path for path in openable(needs, home=real_home, written=False) if _is_folder(path)]
     writable = innermost((*writable_folders(roots, home=real_home), *outlets))
@@ -116,6 +117,16 @@ def _consulted(config: Config) -> list[Need]:
         for folder in (os.path.realpath(os.path.dirname(path)), os.path.dirname(os.path.realpath(path))):  # noqa: PTH120
             found.append(Need(key="api_key", path=path, folder=folder, written=False, there=there))
     return list(dict.fromkeys(found))
+
+
+def _host_of_model(config: Config, environ: Mapping[str, str], home: str) -> list[Need]:
+    """Return the home of Hermes where `from_host` takes model and key from its files, as `wiring` finds it."""
+    if config.llm is None or config.llm.from_host is None:
+        return []
+    homes = [os.path.dirname(library.path) for library in config.libraries if library.host == "hermes"]  # noqa: PTH120 - text
+    path = homes[0] if homes else set_variable(environ, "HERMES_HOME") or f"{home}/.hermes"
+    folder = os.path.realpath(path)
+    return [Need(key="llm.from_host", path=path, folder=folder, written=False, there=_is_folder(path))]
 
 
 def _is_folder(path: str) -> bool:

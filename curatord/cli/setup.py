@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from curatord.cli import exits
@@ -142,18 +146,40 @@ def try_out(context: Context) -> int:
         context.out.line("no agent host was found on this machine, so here is a demonstration")
         if context.arguments.folder:
             return _demo(context, Path(context.arguments.folder).absolute())
-        with tempfile.TemporaryDirectory(prefix="curatord-demo-") as folder:
-            return _demo(context, Path(folder), kept=False)
+        with _passing("curatord-demo-") as passing:
+            return _demo(context, passing, kept=False)
     _notices(context, loaded.notices)
     if config.origin is not None or Path(config.state_dir).exists():
         code = _dry_run(context, loaded)
     else:
         context.out.line(f"found: {_names([source.host for source in config.sources])}; looking, changing nothing")
-        with tempfile.TemporaryDirectory(prefix="curatord-try-") as folder:
-            code = _dry_run(context, replace(loaded, config=replace(config, state_dir=str(Path(folder) / "state"))))
+        with _passing("curatord-try-") as folder:
+            code = _dry_run(context, replace(loaded, config=replace(config, state_dir=str(folder / "state"))))
     context.out.line()
     context.out.line("next: curatord init writes a configuration; curatord run does what was shown")
     return code
+
+
+@contextmanager
+def _passing(prefix: str) -> Iterator[Path]:
+    """Give a folder for temporary files that is gone afterwards, also where a signal or a closed terminal ends us."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in ending}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    folder = tempfile.mkdtemp(prefix=prefix)
+    try:
+        yield Path(folder)
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_IGN)  # the removal takes a moment, and half of one would be left for ever
+        shutil.rmtree(folder, ignore_errors=True)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -100,3 +100,14 @@ def test_places_that_cannot_be_looked_at_are_not_there(tmp_path: Path) -> None:
     assert [False] * 4 == [need.there for need in made.needs]
     with pytest.raises(StateError, match="cannot make"):
         make_folder(long)
+
+
+def test_the_home_of_a_host_that_brings_the_model_is_shown(tmp_path: Path) -> None:
+    """Model and key stand in Hermes' own files, also where none of its skills is managed."""
+    made = facts(tmp_path, llm={"from_host": "hermes"})
+    before = [(need.key, need.there) for need in made.needs], list(made.read_only)
+    (tmp_path / "home/.hermes").mkdir()
+    after = facts(tmp_path, llm={"from_host": "hermes"})
+
+    assert ([("llm.from_host", False)], []) == before
+    assert [str(tmp_path / "home/.hermes")] == list(after.read_only)

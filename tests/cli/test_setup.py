@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,8 @@ import pytest
 from curatord.cli.main import main
 from curatord.config import parse
 from tests.cli.fake_app import FakeApp
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -194,6 +200,23 @@ def test_the_demo_of_try_is_gone_at_the_end(
     assert "--config" not in said
     assert "removed again" in said
     assert "curatord demo DIR" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_demo_of_try_is_gone_after_a_signal(tmp_path: Path, number: int) -> None:
+    """A closed terminal too, whenever it comes; the exit code is that of the signal."""
+    environ = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT)}
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "curatord", "try"]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 60
+        while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(number)
+        process.wait(60)
+
+    assert 128 + number == process.returncode
+    assert [] == list((tmp_path / "tmp").iterdir())
 
 
 @pytest.mark.parametrize("arguments", [[], ["--no-run"]])

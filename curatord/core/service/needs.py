@@ -27,7 +27,9 @@ _OWN_PLACE = {
     "metrics.listen": "unix:{home}/.cache/curatord/metrics.sock",
     "prompts": "{home}/.config/curatord/prompts",
     "api_key": "{home}/.config/curatord/keys/NAME",
+    "llm.from_host": "{home}/.hermes",
 }
+_BRING = {"api_key": "put the key into it, mode 0600,", "prompts": "make it", "llm.from_host": "start Hermes once"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Need:
     One file or folder outside of libraries and state.
 
     Attributes:
-        key: What names it: `notices.file`, `metrics.listen`, `prompts` or `api_key`.
+        key: What names it: `notices.file`, `metrics.listen`, `prompts`, `api_key` or `llm.from_host`.
         path: As the configuration has it, absolute.
         folder: The folder to open for it, links resolved.
         written: It is written, else only read.
@@ -116,8 +118,7 @@ def _note(need: Need, kind: Kind, *, home: str, writable: Sequence[str], seen: S
         return None
     if not need.there:
         again = ", then install again" if kind == "docker" else ""
-        put = "put the key into it, mode 0600," if need.key == "api_key" else "make it"
-        return f"{what} is not there: {put} before the start{again}"
+        return f"{what} is not there: {_BRING[need.key]} before the start{again}"
     if kind == "docker" and not any(within(need.folder, one) for one in seen):
         return f"{what} is not seen by the container, since mounting {need.folder} would show it too much: {elsewhere}"
     return None
