@@ -26,7 +26,7 @@ def user_unit(facts: ServiceFacts) -> str:
         "#   loginctl enable-linger                  so that it also runs while you are logged out",
         "#",
         "# By hand: mkdir -p -m 700 ~/.local/state/curatord, and copy it to ~/.config/systemd/user/curatord.service.",
-        "# After a change of `libraries` or `sources` install it again: what is not opened below cannot change.",
+        "# After a change of a path in the configuration install it again: what is not opened below cannot change.",
         "[Unit]",
         "Description=Curator of the skill libraries of AI agents",
         *_START_LIMIT,
