@@ -172,8 +172,15 @@ def sidecar(tmp_path: Path, installed: Path) -> Iterator[Sidecar]:
 
 
 def ended(sidecar: Sidecar) -> None:
-    """End it where it still runs."""
+    """
+    End it where it still runs: by its first process, whose end is that of all in there.
+
+    What `unshare --kill-child` asks the kernel for is forgotten where that process becomes another user.
+    """
     if sidecar.process is not None and sidecar.process.poll() is None:
+        children = Path(f"/proc/{sidecar.process.pid}/task/{sidecar.process.pid}/children").read_text().split()
+        for pid in children:
+            os.kill(int(pid), signal.SIGKILL)
         sidecar.process.kill()
         sidecar.process.wait()
 
