@@ -498,7 +498,7 @@ class _Work:
             if self.baseline:
                 self._only_recorded(selection)
             else:
-                self._would(selection, rows)
+                self._would(selection, plan, rows)
         else:
             asked = ask(curation.store, proposals, now=now, libraries=self._judged(look))
             self.record = replace(
@@ -728,8 +728,9 @@ class _Work:
 
     # What was done.
 
-    def _would(self, selection: Selection, pending: tuple[PendingRow, ...]) -> None:
-        rows = tuple(_row(verdict) for verdict in selection.apply)
+    def _would(self, selection: Selection, plan: Plan, pending: tuple[PendingRow, ...]) -> None:
+        told = zip(selection.apply, plan.actions, strict=True)
+        rows = tuple(_row(verdict, reason=action.reason) for verdict, action in told)
         self.record = replace(self.record, transitions=rows, pending=(*self.record.pending, *pending))
         self._tally()
 
@@ -861,7 +862,8 @@ def _verb(to: State) -> str:
     return {State.ARCHIVED: "archive", State.STALE: "mark stale", State.ACTIVE: "reactivate"}[to]
 
 
-def _row(verdict: Verdict, action_id: str | None = None) -> TransitionRow:
+def _row(verdict: Verdict, action_id: str | None = None, *, reason: str | None = None) -> TransitionRow:
+    """Return the line of a change; *reason* is the verdict's where it was made already."""
     idle = verdict.idle.idle if isinstance(verdict.idle, Idle) else timedelta(0)
     return TransitionRow(
         library=verdict.key.library,
@@ -869,7 +871,7 @@ def _row(verdict: Verdict, action_id: str | None = None) -> TransitionRow:
         from_state=verdict.state.value,
         to_state=verdict.to.value,
         idle=idle,
-        reason=verdict.reason,
+        reason=verdict.reason if reason is None else reason,
         action_id=action_id,
     )
 
