@@ -897,6 +897,7 @@ class Parts:
             applier=None if order.dry_run else self.applier,
             relook=lambda: self.look(remember=not order.dry_run),
             say=self.log.info,
+            warn=self.log.warning,
             bug=lambda session, error: self.log.error(
                 "distil.bug", host=session.host, session_id=session.session_id, exc_info=error
             ),

@@ -159,7 +159,7 @@ class Applier:
         try:
             return self._apply(action, site, waits, now, run_id, unless)
         except OSError as error:  # the library itself is away, or may not be entered
-            return Failed(action=action, error=_words(error))
+            return Failed(action=action, error=_words(error), errno=error.errno)
         except LinkError as error:
             return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
 
@@ -187,7 +187,7 @@ class Applier:
             except InputError as error:
                 return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
             except OSError as error:
-                return Failed(action=action, error=_words(error))
+                return Failed(action=action, error=_words(error), errno=error.errno)
             return self.carry_out(action, draft)
 
     def apply_all(
@@ -311,7 +311,7 @@ class Applier:
         except RefusedError as error:
             return Skipped(action=action, code=error.code, reason=str(error), keys=(error.key,))
         except OSError as error:
-            return Failed(action=action, error=_words(error))
+            return Failed(action=action, error=_words(error), errno=error.errno)
         try:
             self.mutator.carry_out(entry)
         except UnfinishedError as error:
@@ -324,7 +324,7 @@ class Applier:
             return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)
         except OSError as error:
             self.mutator.finish(entry)
-            return Failed(action=action, error=_words(error))
+            return Failed(action=action, error=_words(error), errno=error.errno)
         try:
             entry = self._with_content(entry)
             self.store.commit_action(entry)

@@ -24,6 +24,7 @@ from curatord.core.values import RelPath, RunId, SkillKey
 from curatord.errors import CuratorError
 from curatord.passes.distil_answer import Begun
 from curatord.passes.distil_diff import change_diff
+from curatord.passes.distil_ends import passes_by_itself
 from curatord.passes.distil_order import DistilOrder, DistilResult
 from curatord.passes.distil_shelf import Shelf
 
@@ -98,7 +99,7 @@ class Maker:
         Apply or propose *change*; return its row, or None where somebody was at the skill meanwhile.
 
         Raises:
-            LaterError: A lock is held, or an unfinished action waits.
+            LaterError: A lock is held, an unfinished action waits, or nothing can be written just now.
             FailedChangeError: It broke.
         """
         wait = change.wait
@@ -167,6 +168,9 @@ class Maker:
                 return self._refused(change, cause, outcome.reason)
             case Failed():
                 self.result.failed.append(FailedRow(action=change.summary, error=outcome.error))
+                if outcome.errno is None or passes_by_itself(outcome.errno):
+                    # A disk that is full, read-only or broken, or a state of ours: none of it is the session's doing.
+                    raise LaterError(f"{change.summary}: {outcome.error}")
                 raise FailedChangeError(f"{change.summary}: {outcome.error}")
 
     def _look_for(self, action: DistilAction, outcome: Applied) -> None:

@@ -55,7 +55,8 @@ class LastLook:
     The last outcome of a session, and how far it was looked at.
 
     *state* None: never. *at_ms* is the outcome's time, *looked_ms* that of the last settled one. *failures* are those
-    since then; *aside*: so many that it is left alone until somebody asks for it.
+    since then; *aside*: so many that it is left alone until somebody asks for it. *waits*: how often in a row
+    something that is not its own fault stood in the way.
     """
 
     state: str | None = None
@@ -69,6 +70,7 @@ class LastLook:
     failures: int = 0
     retry_ms: int | None = None
     aside: bool = False
+    waits: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +207,10 @@ class DistilStore(Protocol):
         """Return the rows of the sessions that were found due, in their order."""
         ...
 
+    def waiting(self) -> list[int]:
+        """Return the rows of sessions that wait for something that is not their own fault, oldest look first."""
+        ...
+
     def session(self, row: int) -> SessionToDistil:
         """Return one session as it is now."""
         ...
@@ -241,8 +247,15 @@ class DistilStore(Protocol):
         aside: bool = False,
         run_id: str | None = None,
         asked: bool = False,
+        waits: bool = False,
     ) -> None:
-        """Keep that nothing was settled; the session stays due. *counts*: it is the session's own fault."""
+        """
+        Keep that nothing was settled; the session stays due. *counts*: it is the session's own fault; *waits*: one more
+        wait for something that is not.
+
+        A *retry_at* that has come leaves it due, behind all that have waited since before then. A wait for the same
+        reason as before has no line of its own in the log.
+        """
         ...
 
     def retry(self, rows: Iterable[int] | None) -> list[tuple[str, str]]:
