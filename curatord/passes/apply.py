@@ -10,6 +10,7 @@ lock is held elsewhere (`BusyError`), our own state cannot be used (`StateError`
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -40,6 +41,7 @@ from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RunId, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError, UsageError
 from curatord.passes.compile import Draft, NotNowError, compile_action
+from curatord.passes.withdrawing import why_gone, withdraw
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
 from curatord.ports.mutator import (
@@ -338,7 +340,16 @@ class Applier:
             self.mutator.finish(entry)
         except (OSError, CuratorError) as error:
             note = f"done, but its record is not complete yet and is mended at the next start: {error}"
+        self._withdraw(entry)
         return Applied(action=action, entry=entry, after=entry.after, note=note)
+
+    def _withdraw(self, entry: JournalEntry) -> None:
+        """Take back what waits for a yes about skills that *entry* put into the archive."""
+        gone = {change.key: why for change in entry.changes if (why := why_gone(change.after)) is not None}
+        if gone:
+            # Not of the action itself: cut before this, the next look takes them back.
+            with contextlib.suppress(CuratorError):
+                withdraw(self.store, gone.get, now=entry.at, but=entry.proposal)
 
     def _not_recorded(self, action: Action | None, entry: JournalEntry, error: Exception) -> Failed | None:
         """Take back what the database would not record; None where it did, after all."""

@@ -129,6 +129,10 @@ class Records(Protocol):
         """Put what a look found into the store; return it as far as nobody has changed these records meanwhile."""
         ...
 
+    def looked(self, look: Look) -> None:
+        """Take back what waits for a yes about skills that *look* did not find."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryLook:
@@ -277,13 +281,16 @@ class Looker:
             for key, record in observations[snapshot.library].records.items():
                 facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
                 verdicts[key] = judge(facts[key], looked.clock, self.policy, now)
-        return Look(
+        found = Look(
             now=now,
             libraries=looks,
             facts=facts,
             verdicts=verdicts,
             warnings=tuple(warning for look in looks.values() for warning in look.warnings),
         )
+        if remember:
+            self.records.looked(found)
+        return found
 
     def _observe(
         self,

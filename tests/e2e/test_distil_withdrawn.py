@@ -1,0 +1,106 @@
+"""Proposals on what is not there any more, or is another text now: taken back with their reason, or with a way out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.distil_world import DistilWorld, patch, reply
+from tests.fakes.stub import needs_stub, stub
+
+pytestmark = needs_stub
+
+CORRECTED = ["deploy it", "that is wrong, you forgot the log", "now it works, thanks"]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[DistilWorld]:
+    """Yield a world in which a change of `deploy`'s description waits for a yes."""
+    script = [reply(patch("deploy", "Use when deploying", "Use when deploying the app"))]
+    with stub(tmp_path, script=script) as server:
+        world = DistilWorld(folder=tmp_path, url=server.url)
+        world.skill("deploy", description="Use when deploying it.")
+        world.skill("notes", "# Notes\n\n1. Write them.\n")
+        world.session("s1", CORRECTED)
+        world.run()
+        assert ["patch"] == [row["kind"] for row in world.app.pending()]
+        yield world
+
+
+def status(world: DistilWorld) -> tuple[str, str]:
+    """Return how the one proposal was decided, and why."""
+    (proposal,) = world.parts.store.proposals(None)
+    row = world.parts.database.connection.execute(
+        "SELECT status, decided_reason FROM proposals WHERE id = ?", (proposal.id,)
+    ).fetchone()
+    return str(row[0]), str(row[1])
+
+
+def test_archiving_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> None:
+    """At once, with the reason; `status` counts it no more."""
+    world.app.archive(["deploy"])
+
+    assert [] == world.app.pending()
+    assert ("superseded", "withdrawn: lib/deploy was archived") == status(world)
+    assert 0 == world.app.status()["pending"]
+
+
+def test_deleting_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> None:
+    """It is not listed from then on, and the next look says why."""
+    shutil.rmtree(world.skills / "deploy")
+    listed = world.app.pending()
+    world.run(llm=False)
+
+    assert [] == listed
+    assert ("superseded", "withdrawn: lib/deploy is not in the library any more") == status(world)
+
+
+def test_a_yes_to_what_is_gone_withdraws_it(world: DistilWorld) -> None:
+    """Whoever names it is told, and it does not stay for good."""
+    (waiting,) = world.app.pending()
+    shutil.rmtree(world.skills / "deploy")
+
+    changes = world.app.approve([waiting["id"]])
+
+    assert ["gone"] == [row["code"] for row in changes["skipped"]]
+    assert "superseded" == status(world)[0]
+
+
+def test_a_library_that_is_away_withdraws_nothing(world: DistilWorld) -> None:
+    """An empty folder may be one that is not mounted; what waits is listed, and stays."""
+    aside = world.folder / "aside"
+    world.skills.rename(aside)
+    world.skills.mkdir()
+    world.run(llm=False)
+    listed = [row["kind"] for row in world.app.pending()]
+    world.skills.rmdir()
+    aside.rename(world.skills)
+
+    (waiting,) = world.app.pending()
+    assert ["patch"] == listed
+    assert 1 == len(world.app.approve([waiting["id"]])["done"])
+
+
+def test_what_waits_on_another_skill_stays(world: DistilWorld) -> None:
+    """Only the proposals on the skill that went are taken back."""
+    world.app.archive(["notes"])
+
+    assert 1 == len(world.app.pending())
+
+
+def test_a_yes_that_an_edit_overtook_says_what_to_do(world: DistilWorld) -> None:
+    """The edit wins, and the way out is named; following it empties the list."""
+    path = world.skills / "deploy" / "SKILL.md"
+    path.write_text(path.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+    (waiting,) = world.app.pending()
+
+    changes = world.app.approve([waiting["id"]])
+    world.app.reject([waiting["id"]], reason=None)
+
+    assert ["edited"] == [row["code"] for row in changes["skipped"]]
+    assert f"curatord diff {waiting['id']}" in changes["hint"]
+    assert f"curatord reject {waiting['id']}" in changes["hint"]
+    assert [] == world.app.pending()
