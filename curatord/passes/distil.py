@@ -43,7 +43,7 @@ from curatord.core.inert import shorten
 from curatord.core.model import EndpointError, FaultKind, ReplyError
 from curatord.core.plan import CreateSkill
 from curatord.core.redact import redact
-from curatord.core.replies import Create, DistilReply, Operation
+from curatord.core.replies import Create, DistilReply, Operation, SimpleReply
 from curatord.core.settings import Config
 from curatord.core.values import LibraryName, RunId, SkillKey
 from curatord.core.words import plural
@@ -464,6 +464,7 @@ class _Batch:
             user_turns=case.session.user_turns,
             tool_calls=case.session.tool_calls,
             whole=self.order.sessions is not None,
+            simple=isinstance(answer.value, SimpleReply),
             request_sha256=answer.exchange.request_sha256,
             tokens=answer.exchange.bill.usage.tokens,
         )
@@ -615,6 +616,7 @@ class _Batch:
             wishes=self.wishes,
             now=self.now,
             index=self.shelf.index(view.library),
+            simple=case.kept is not None and case.kept.simple,
         )
 
     def _view_for(self, name: LibraryName, case: Case, operations: Sequence[Operation]) -> LibraryView:
@@ -686,9 +688,13 @@ class _Batch:
             content_sha256=decision.content_sha256,
             lineage=lineage,
             now=self.now,
+            cited=bool(decision.evidence),
         )
         outcome.candidates.append(stored_candidate(kept))
-        seen = f"seen in {decision.sessions} of {plural(decision.sessions_needed, 'session')}"
+        if decision.evidence:
+            seen = f"seen in {decision.sessions} of {plural(decision.sessions_needed, 'session')}"
+        else:
+            seen = "it cites nothing that was said, so it is noted and does not count"
         outcome.operations.append(
             {
                 "op": "create",

@@ -31,7 +31,7 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
     The reply with the stretch that it is about.
 
     *digest* is the digest's hash; *offsets*, *through_ms*, *user_turns*, *tool_calls* are of the session as it was
-    read. *whole*: it was read from its start.
+    read. *whole*: it was read from its start. *simple*: the reply came in the simple form.
     """
 
     digest: str
@@ -41,6 +41,7 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
     user_turns: int
     tool_calls: int
     whole: bool = False
+    simple: bool = False
     request_sha256: str = ""
     tokens: int = 0
     begun: tuple[Begun, ...] = ()

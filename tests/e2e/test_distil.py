@@ -146,6 +146,36 @@ def test_a_fork_without_a_pointer_is_known_by_what_it_copied(opened: Opened) -> 
     assert "candidate" == world.distil("s2")["state"]
 
 
+def test_creates_that_cite_nothing_make_nothing(opened: Opened) -> None:
+    """However many sessions say so; two that cite make the skill, with the words of the one that cites."""
+    ghost = reply(create("log-reading", evidence=[], content="# Ghost\n\n1. Never said.\n"))
+    cited = reply(create("log-reading"))
+    world, _ = opened(script=[ghost, ghost, cited, ghost, cited])
+    world.skill("deploy")
+    made = []
+    for number in range(5):
+        world.session(f"s{number}", CORRECTED, ago=10 - number)
+        made.append(len(world.run()["added"]))
+
+    assert [0, 0, 0, 0, 1] == made
+    assert "Never said" not in world.text("log-reading")
+    assert ["candidate"] * 4 + ["created"] == [state for _, state in world.log()]
+
+
+def test_the_simple_form_makes_what_the_user_named(opened: Opened) -> None:
+    """`evolve` has no field for evidence: the user's own words are looked for, and nothing else counts."""
+    simple = {"evolve": True, "name": "log-reading", "description": "Use when logs are to be read.", "content": "# L\n"}
+    world, _ = opened(script=[json.dumps(simple)] * 3)
+    world.skill("deploy")
+    world.session("s1", CORRECTED, ago=4)
+    world.session("s2", CORRECTED, ago=3)
+    noted = world.run()
+    world.wish("s3", "log-reading", ago=2)
+
+    assert [] == noted["added"]
+    assert ["log-reading"] == [row["name"] for row in world.run()["added"]]
+
+
 # --- Whose it is ------------------------------------------------------------------------------------------------------
 
 

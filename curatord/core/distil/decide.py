@@ -5,8 +5,11 @@ second session, and refusals with their reasons.
 A reply is a wish, and each of its operations is judged by itself against what is on disk and what was said:
 
 1. *Evidence.* It names rows of the digest that a person or the model said. Rows that are not there do not count, and
-   an operation that has no other is refused. A create that cites nothing at all (the reply's simple form) may still
-   count as a lesson seen once, but never as asked for.
+   an operation that has no other is refused. A create that cites nothing at all is noted as a lesson, and no more: it
+   counts for nothing and its text is never written. The reply's simple form has no field to cite in, so that code looks
+   for the one evidence that needs no model's word: a user's own row that asks for this very skill by its name. Where
+   there is one the form is as good as any other; where there is none it is a note too, since nobody could tell where
+   the lesson was said, and a lesson of unknown origin is what a poisoned transcript brings (bugs B108).
 2. *Target.* A skill of this library that may be changed. What a person edited gets a proposal.
 3. *Text.* A patch replaces exactly one place and leaves the header alone but for the description; a support file
    lies under one of three folders and loses nothing that stands there; a new skill has a name and a text that are not
@@ -25,6 +28,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Literal, assert_never
+
+import msgspec
 
 from curatord.core.agent_skills import violations
 from curatord.core.cheap import dataclass, field
@@ -77,6 +82,7 @@ def decide(
     wishes: Wishes,
     now: datetime,
     index: Index | None = None,
+    simple: bool = False,
 ) -> tuple[Decision, ...]:
     """
     Return what becomes of each operation of *reply*, changes first, in the order of the reply; empty for `nothing`.
@@ -92,6 +98,7 @@ def decide(
         wishes: How users ask that something be kept.
         now: The run's one reading of the clock.
         index: Of *view*, where the caller has it already.
+        simple: The reply came in the simple form.
     """
     work = _Work(
         digest=digest,
@@ -106,6 +113,8 @@ def decide(
         said=user_said(digest),
     )
     for operation in reply.operations:
+        if simple and isinstance(operation, Create):
+            operation = msgspec.structs.replace(operation, evidence=work.wished_for(operation.skill))
         work.take(operation)
     return work.result()
 
@@ -159,6 +168,11 @@ class _Work:
     drafts: dict[SkillKey, _Draft] = field(default_factory=dict)
     new: _New | None = None
     refused: list[Refused] = field(default_factory=list)
+
+    def wished_for(self, name: str) -> tuple[str, ...]:
+        """Return the user's own rows that ask for a skill of that name."""
+        rows = [entry for entry in self.digest.entries if entry.role == "user" and entry.evidence]
+        return tuple(entry.id for entry in rows if self._asked([entry.id], name, by_name=True))
 
     def take(self, operation: Operation) -> None:
         """Judge one operation; what is wrong with it is noted and costs no other."""
@@ -372,9 +386,9 @@ class _Work:
             should = f"; it must be a patch of {like.skill.name}" if like.patch else ""
             raise _No("similar", like.why + should)
         identity = candidate_id(self.view.library, made.name)
-        sessions = confirmed_by(self.candidates.get(identity), self.lineage, self.now)
+        sessions = confirmed_by(self.candidates.get(identity), self.lineage, self.now, cited=bool(evidence))
         asked = self._asked(evidence, made.name)
-        if asked or sessions >= self.caps.create_after_sessions:
+        if asked or (evidence and sessions >= self.caps.create_after_sessions):
             if self.view.made_live >= self.caps.max_managed_skills:
                 raise _No(
                     "cap",
@@ -426,7 +440,7 @@ class _Work:
     def _born(self, new: _New) -> Change | Candidate:
         made, reason = new.made, one_line(new.operation.reason) or "a lesson of this session"
         needed = self.caps.create_after_sessions
-        if not new.asked and new.sessions < needed:
+        if not new.asked and (new.sessions < needed or not new.evidence):
             return Candidate(
                 id=new.candidate,
                 name=made.name,

@@ -73,7 +73,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A new skill that too few sessions spoke for: *sessions* of *sessions_needed*, this one among them."""
+    """
+    A new skill that too few sessions spoke for: *sessions* of *sessions_needed*, this one among them if it cites
+    *evidence*.
+    """
 
     id: str
     name: str

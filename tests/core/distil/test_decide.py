@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curatord.core.cheap import replace
 from curatord.core.distil.candidates import KeptCandidate, seen_again
 from curatord.core.distil.decision import Candidate, Caps, Change, Refused
 from curatord.core.plan import CreateSkill, Patch, Standing, WriteSupportFile, objections
@@ -377,13 +378,26 @@ def test_a_users_wish_makes_it_at_once() -> None:
     assert isinstance(only(decided(a_create("migration-care", evidence=("r3",)), digest=talk)), Candidate)
 
 
-def test_the_simple_form_counts_as_a_lesson_seen_once() -> None:
-    """It cites nothing: a second session may confirm it, but nobody asked for it."""
-    talk = digest_of(said("user", "Remember this for next time.", 1), said("assistant", "ok", 2))
+def test_a_create_that_cites_nothing_is_noted_and_no_more() -> None:
+    """It confirms nothing, begins no count, is not asked for by anybody, and its text is never written."""
+    talk = digest_of(said("user", "Keep this as a skill: rollback-db", 1), said("assistant", "ok", 2))
 
-    assert isinstance(only(decided(a_create(evidence=()), digest=talk)), Candidate)
-    applied(a_create(evidence=()), candidates=[a_candidate()])
+    twice = replace(a_candidate(), sightings=(("a", NOW), ("b", NOW)))
+    for candidates in ([], [a_candidate()], [twice]):
+        noted = only(decided(a_create(evidence=()), digest=talk, candidates=candidates))
+        assert isinstance(noted, Candidate)
+        assert () == noted.evidence
     assert "evidence" == code(a_create(evidence=("r99",)), candidates=[a_candidate()])
+
+
+def test_the_simple_form_is_made_only_where_the_user_named_it() -> None:
+    """It has no field for evidence, so code looks for the user's own words; any other is a note."""
+    asked = digest_of(said("user", "Keep this as a skill: rollback-db", 1), said("assistant", "ok", 2))
+    vague = digest_of(said("user", "Remember this for next time.", 1), said("assistant", "skill: rollback-db", 2))
+
+    assert "asked for by the user" in applied(a_create(evidence=()), digest=asked, simple=True).summary
+    assert isinstance(only(decided(a_create("migration-care"), digest=asked, simple=True)), Candidate)
+    assert isinstance(only(decided(a_create(), digest=vague, simple=True, candidates=[a_candidate()])), Candidate)
 
 
 def test_new_skills_by_mode() -> None:
