@@ -107,6 +107,24 @@ def test_a_lesson_of_one_session_waits_for_a_second(opened: Opened) -> None:
     assert [("s1", "candidate"), ("s2", "created")] == world.log()
 
 
+def test_a_run_says_what_was_noted_and_what_was_refused(opened: Opened) -> None:
+    """Not `nothing to do`: a lesson with its name and id, its file that is not kept, and a refusal with the reason."""
+    write = {"op": "write_file", "skill": "log-reading", "path": "references/x.md", "content": "# X\n", "reason": ""}
+    world, _ = opened(script=[reply(create("log-reading"), write, patch("never-heard-of", "a", "b"))])
+    world.skill("deploy")
+    world.session("s1", CORRECTED)
+
+    record = world.run()
+    report = world.app.report(record["run_id"])["text"]
+    (noted,) = [row for row in record["distil"]["sessions"][0]["operations"] if row["state"] == "candidate"]
+
+    assert "ok" == record["outcome"]
+    assert record["summary"].startswith("noted 1 lesson, refused 2 lessons")
+    assert f"`log-reading` in lib (`{noted['id']}`, claude-code session s1): seen in 1 of 2 sessions" in report
+    assert "`write_file` of `log-reading` (claude-code session s1): log-reading is only noted as yet" in report
+    assert "`patch` of `never-heard-of`" in report
+
+
 def test_a_fork_does_not_confirm_what_it_comes_from(opened: Opened) -> None:
     """The same conversation, resumed under another id, tells the same story once more."""
     world, _ = opened(script=[reply(create("log-reading"))] * 2)

@@ -24,7 +24,7 @@ Operations on one skill become one action, since each action is bound to the con
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Literal, assert_never
@@ -112,7 +112,8 @@ def decide(
         index=index,
         said=user_said(digest),
     )
-    for operation in reply.operations:
+    # A new skill first, whatever the order: its files are judged with it.
+    for operation in sorted(reply.operations, key=lambda operation: not isinstance(operation, Create)):
         if simple and isinstance(operation, Create):
             operation = msgspec.structs.replace(operation, evidence=work.wished_for(operation.skill))
         work.take(operation)
@@ -149,6 +150,7 @@ class _New:
     asked: bool
     candidate: str
     files: dict[str, bytes] = field(default_factory=dict)
+    written: dict[str, WriteFile] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -287,13 +289,16 @@ class _Work:
         self._unmarked("", operation.content)
         _clean(screen(operation.content, where="file", path=path))
         if self.new is not None and skeleton(operation.skill) == skeleton(self.new.key.name):
+            if path in self.new.files:
+                raise _No("exists", f"{path} is written already, and the first stays")
+            _placed(path, self.new.files)
             self.new.files[path] = content
+            self.new.written[path] = operation
             return
         draft = self._target(operation.skill)
         there = {fold(other): other for other in (*draft.skill.files, *draft.files)}
+        _placed(path, there.values())
         twin = there.get(fold(path))
-        if twin is not None and twin != path:
-            raise _No("exists", f"{twin} stands there, which differs only in case or Unicode form")
         before = draft.files.get(path) or draft.skill.files.get(path)
         if twin is not None and before is None:
             raise _No("exists", f"{path} stands there, and its content was not read")
@@ -441,6 +446,9 @@ class _Work:
         made, reason = new.made, one_line(new.operation.reason) or "a lesson of this session"
         needed = self.caps.create_after_sessions
         if not new.asked and (new.sessions < needed or not new.evidence):
+            for path, operation in new.written.items():
+                reason = f"{made.name} is only noted as yet, and {shorten(path, 80)} with it is not kept"
+                self._refuse(operation, "candidate", reason)
             return Candidate(
                 id=new.candidate,
                 name=made.name,
@@ -473,6 +481,23 @@ class _Work:
             notes=made.notes,
             candidate=new.candidate,
         )
+
+
+def _placed(path: str, there: Iterable[str]) -> None:
+    """Refuse a path that could not stand beside those that are *there*, on this or another machine's file system."""
+    parts = path.split("/")
+    for other in there:
+        if other == path:
+            continue
+        others = other.split("/")
+        for mine, theirs in zip(parts, others, strict=False):
+            if fold(mine) != fold(theirs):
+                break
+            if mine != theirs:
+                raise _No("exists", f"{other} stands there, which differs only in case or Unicode form")
+        else:
+            what = "a folder" if len(others) > len(parts) else "a file"
+            raise _No("exists", f"{other} stands there, so that {'/'.join(others[: len(parts)])} is {what}")
 
 
 def _clean(findings: Sequence[Finding]) -> None:

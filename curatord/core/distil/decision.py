@@ -27,6 +27,7 @@ RefusedCode: TypeAlias = Literal[
     "shadowed",  # the host finds a skill of that name elsewhere
     "archived",  # a skill of that name is in the archive
     "similar",  # it is too like another
+    "candidate",  # the skill that it is for is only noted
     "cap",  # as many as may be are there
     "form",  # it breaks the specification
     "screen",  # it holds what may not be written
@@ -103,7 +104,9 @@ class Refused:
         if self.code == "cap":
             return "cap"
         return (
-            "skipped" if self.code in ("locked", "taken", "shadowed", "archived", "similar", "nothing") else "invalid"
+            "skipped"
+            if self.code in ("locked", "taken", "shadowed", "archived", "similar", "nothing", "candidate")
+            else "invalid"
         )
 
     @property

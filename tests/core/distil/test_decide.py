@@ -311,6 +311,41 @@ def test_a_support_file_that_stands_there_loses_nothing() -> None:
     assert "exists" == code(a_write("references/Health.md"), view=there)
 
 
+@pytest.mark.parametrize(
+    "path", ["references/health.md/more.md", "References/x.md", "references/DEEP/y.md", "references/deep"]
+)
+def test_a_support_file_stands_beside_the_others_on_any_file_system(path: str) -> None:
+    """Neither below a file, nor in a folder's place, nor in a folder that differs only in case."""
+    there = a_library(a_skill(files={"references/health.md": b"# H\n", "references/deep/x.md": b"# X\n"}))
+
+    assert code(a_write(path), view=there) in ("exists", "path")
+
+
+def test_of_two_files_of_a_new_skill_in_one_place_the_first_stays() -> None:
+    """The second is refused by itself; the skill is made all the same, also where its files came first."""
+    files = [a_write(path, skill="rollback-db") for path in ("references/a.md", "references/A.md", "references/a.md/b")]
+    change, *refused = decided(files[0], files[1], a_create(), candidates=[a_candidate()])
+
+    assert isinstance(change, Change)
+    assert {"SKILL.md", "references/a.md"} == set(files_of(change))
+    assert ["exists"] == [one.code for one in refused if isinstance(one, Refused)]
+    for second in (files[2], a_write("references/a.md", "# Other\n", skill="rollback-db")):
+        change, *refused = decided(a_create(), files[0], second, candidates=[a_candidate()])
+        assert isinstance(change, Change)
+        assert b"# Health\n\nWait twice.\n" == files_of(change)["references/a.md"]
+        assert ["exists"] == [one.code for one in refused if isinstance(one, Refused)]
+
+
+def test_what_is_not_kept_of_a_noted_lesson_is_said() -> None:
+    """A candidate is a name and a count; the file that came with it is refused with that reason."""
+    noted, refused = decided(a_create(), a_write(skill="rollback-db"))
+
+    assert isinstance(noted, Candidate)
+    assert isinstance(refused, Refused)
+    assert ("candidate", "write_file", "skipped") == (refused.code, refused.op, refused.outcome)
+    assert "references/health.md" in refused.reason
+
+
 @pytest.mark.parametrize("path", ["SKILL.md", "../x.md", "/etc/x", "references/../../x", "assets/x", "scripts/.x"])
 def test_a_support_file_stays_in_its_folders(path: str) -> None:
     """Everything else is refused, not mended."""
