@@ -20,7 +20,7 @@ turn. What concerns all ends the pass: no endpoint, no budget, a stop, our own s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -100,6 +100,8 @@ class DistilPass:
         prompts: The words a model is asked with, and the wishes.
         opened: Gives the conversations of a file's place; None where it is not configured.
         libraries_of: The libraries whose skills the sessions of a place use, the first of them its own.
+        host_names: What the host of a library finds by other names than its libraries' skills, given the folders that a
+            session worked in: the name, and words for the place.
         keep_digest: Keeps a digest under its hash.
         applier: The gate; None in a dry run, which then cannot change anything.
         relook: Looks at everything anew.
@@ -119,6 +121,7 @@ class DistilPass:
     keep_digest: Callable[[str, str], None]
     applier: Applier | None
     relook: Callable[[], Look]
+    host_names: Callable[[LibraryName, Sequence[str]], Mapping[str, str]] = lambda _library, _folders: {}
     say: Callable[[str], None] = lambda _: None
     warn: Callable[[str], None] = lambda _: None
     bug: Callable[[SessionToDistil, Exception], None] = lambda _session, _error: None
@@ -622,6 +625,9 @@ class _Batch:
     def _view_for(self, name: LibraryName, case: Case, operations: Sequence[Operation]) -> LibraryView:
         """Return the library with the texts of the skills that are to be changed."""
         view = self.shelf.view(name, case.libraries)
+        if any(isinstance(op, Create) for op in operations):
+            elsewhere = self.its.host_names(name, case.session.cwds)
+            view = replace(view, shadowed={**elsewhere, **view.shadowed})
         return self.shelf.with_texts(view, [skill.key for op in operations for skill in view.named(op.skill)])
 
     def _names_one_of(self, operation: Operation, library: LibraryName, keys: set[str]) -> bool:

@@ -584,6 +584,31 @@ def test_a_name_of_another_library_of_the_host_is_taken(opened: Opened) -> None:
     assert "library team" in json.dumps(record)
 
 
+@pytest.mark.parametrize("place", ["built-in", "command file", "plugin", "project"])
+def test_a_name_that_the_host_answers_to_itself_is_taken(opened: Opened, place: str) -> None:
+    """A skill of that name would never be reached, also where the user asked for it."""
+    name = "compact" if place == "built-in" else "ship-it"
+    world, _ = opened()
+    project = world.folder / "app"
+    files = {
+        "command file": world.claude / "commands" / "ship-it.md",
+        "plugin": world.claude / "plugins" / "cache" / "m" / "tools" / "1.0" / "skills" / "ship-it" / "SKILL.md",
+        "project": project / ".claude" / "commands" / "ship-it.md",
+    }
+    if place in files:
+        files[place].parent.mkdir(parents=True)
+        files[place].write_text("x", encoding="utf-8")
+    world.skill("notes")
+    world.wish("s1", name, cwd=str(project / "src"))
+
+    record = world.run()
+
+    (row,) = record["distil"]["sessions"][0]["operations"]
+    assert ["notes"] == world.live()
+    assert ("refused", "shadowed") == (row["state"], row["code"])
+    assert {"built-in": "Claude Code's own", "plugin": "plugin tools"}.get(place, "command files") in row["reason"]
+
+
 # --- Trouble ----------------------------------------------------------------------------------------------------------
 
 
