@@ -14,7 +14,7 @@ import msgspec
 
 from curatord.core.cheap import replace
 from curatord.core.replies import DistilReply
-from curatord.ports.distil_store import LookedTo, SessionToDistil
+from curatord.ports.distil_store import UNREAD, LookedTo, SessionToDistil
 
 __all__ = ["Begun", "KeptAnswer"]
 
@@ -63,7 +63,7 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
         files = tuple(
             replace(file, offset=min(file.offset, self.offsets[file.file_id][0]))
             for file in session.files
-            if file.file_id in self.offsets
+            if self.offsets.get(file.file_id, UNREAD) != UNREAD  # what was away then is seen later too
         )
         grown = session.user_turns != self.user_turns or session.tool_calls != self.tool_calls
         return replace(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from curatord.core.cheap import dataclass, field
 
 __all__ = [
+    "UNREAD",
     "DistilStore",
     "FilePart",
     "Judged",
@@ -27,10 +28,16 @@ __all__ = [
 
 
 class LookedTo(NamedTuple):
-    """How far a file was looked at: its watermark then, and the hash of its first record, by which it is recognised."""
+    """
+    How far a file was looked at: its watermark then, and the hash of its first record, by which it is recognised. An
+    empty *head*: it was known at the last look and gone, so nothing of it was looked at, however old it is.
+    """
 
     offset: int
     head: str
+
+
+UNREAD = LookedTo(0, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +85,10 @@ class SessionToDistil:
     """
     A session with all that tells whether it is due.
 
-    *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns* and
-    *tool_calls* are over its whole life, *files* its own (no sub-agents'), oldest first. *since_ms* stands for its
-    oldest record after the last look. *first_seen_ms*: when its place was first read. *answer* is a reply that was
-    decided on and not settled.
+    *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns*
+    and *tool_calls* are over its whole life, without files that went before anybody looked at them; *files* its own
+    (no sub-agents'), oldest first. *since_ms* stands for its oldest record after the last look. *first_seen_ms*: when
+    its place was first read. *answer* is a reply that was decided on and not settled.
     """
 
     row: int

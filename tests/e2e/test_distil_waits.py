@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -120,6 +121,66 @@ def test_a_lone_request_that_is_refused_is_asked_more_and_more_seldom(opened: Op
 
     assert [1, 2, 4, 6, 6] == gaps
     assert (0, False) == (world.distil("s1")["failures"], world.distil("s1")["aside"])
+
+
+# --- Files that come and go -------------------------------------------------------------------------------------------
+
+
+def said(server: Stub) -> list[list[str]]:
+    """Return, question by question, what users said that may be cited."""
+    found = []
+    for call in server.calls():
+        text = call["request"]["messages"][-1]["content"]
+        data = json.loads(text.split("<curatord-data>")[1].split("</curatord-data>")[0])
+        found.append([row["text"] for row in data["digest"] if row["role"] == "user" and row["id"].startswith("r")])
+    return found
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_file_that_a_scan_missed_is_looked_at_when_it_comes_back(opened: Opened, *, grown: bool) -> None:
+    """The session was settled without it; all that it says is new then, whatever its age, and once."""
+    world, server = opened()
+    world.session("s1", ["one", "that is wrong", "fine"], ago=20)
+    there = world.claude / "projects" / "-home-dev-other" / "s1.jsonl"
+    there.parent.mkdir()
+    second = world.session("s1-part", ["two", "wrong again", "good"], ago=22)
+    there.write_text(second.read_text(encoding="utf-8").replace('"s1-part"', '"s1"'), encoding="utf-8")
+    second.unlink()
+    world.app.scan()
+    there.rename(world.folder / "away")
+    world.app.scan()
+    world.run()
+    settled = world.distil("s1")["state"]
+    world.clock.at += timedelta(hours=3)
+    quiet = [world.batch(), world.batch()]
+    asked_meanwhile = len(server.calls())
+    (world.folder / "away").rename(there)
+    if grown:
+        world.session("s1", ["three", "no, wrong", "ok"], ago=1)
+    world.run()
+    world.clock.at += timedelta(hours=3)
+    world.run()
+
+    assert ("skipped", 1) == (settled, asked_meanwhile)
+    assert [None, None] == quiet
+    later = ["two", "wrong again", "good", *(["three", "no, wrong", "ok"] if grown else [])]
+    assert 2 == len(server.calls())
+    assert [["one", "that is wrong", "fine"], sorted(later)] == [said(server)[0], sorted(said(server)[1])]
+
+
+def test_a_session_whose_only_file_is_gone_waits_for_it(opened: Opened) -> None:
+    """Nothing is settled over what nobody read."""
+    world, server = opened()
+    path = world.session("s1", CORRECTED)
+    world.app.scan()
+    path.rename(world.folder / "away")
+    world.run()
+    meanwhile = len(server.calls())
+    (world.folder / "away").rename(path)
+    world.run()
+
+    assert (0, 1) == (meanwhile, len(server.calls()))
+    assert "skipped" == world.distil("s1")["state"]
 
 
 # --- Disks and libraries ----------------------------------------------------------------------------------------------

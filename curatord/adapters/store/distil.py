@@ -443,10 +443,22 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         first_ms=min((part[25] for part in parts if part[25] is not None), default=None),
         last_ms=max((part[26] for part in parts if part[26] is not None), default=None),
         alive_ms=max((at for part in parts for at in (part[26], part[34]) if at is not None), default=None),
-        user_turns=sum(part[23] for part in parts),
-        tool_calls=sum(sum(json.loads(part[24]).values()) for part in parts),
+        user_turns=sum(part[23] for part in parts if _counts(part, look)),
+        tool_calls=sum(sum(json.loads(part[24]).values()) for part in parts if _counts(part, look)),
         first_seen_ms=min(part[37] for part in parts),
     )
+
+
+def _counts(part: tuple[Any, ...], look: LastLook) -> bool:
+    """
+    Return whether what a file says of its session can be looked at, or was.
+
+    What is gone and was never looked at to its end counts again when it comes back: it is new then.
+    """
+    if part[33] is None:
+        return True
+    looked = look.offsets.get(part[28])
+    return looked is not None and looked.head != "" and looked.offset >= part[31]
 
 
 def _files(parts: Sequence[tuple[Any, ...]]) -> Iterator[FilePart]:

@@ -94,4 +94,17 @@ DISTIL_1: tuple[str, ...] = (
     "CREATE INDEX candidates_by_library ON candidates (library, last_at)",
 )
 
-DISTIL_2: tuple[str, ...] = ("ALTER TABLE distil_sessions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0",)
+DISTIL_2: tuple[str, ...] = (
+    "ALTER TABLE distil_sessions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0",
+    # A file that goes or comes back changes what there is to look at, and brings no part.
+    """
+    CREATE TRIGGER gone_to_distil AFTER UPDATE OF gone_at ON files
+    WHEN (OLD.gone_at IS NULL) <> (NEW.gone_at IS NULL) BEGIN
+        UPDATE distil_sessions
+            SET look_at = 0, touches = touches + 1, since = coalesce(
+                since, (SELECT first_at FROM parts WHERE file = NEW.id AND session = distil_sessions.session)
+            )
+            WHERE session IN (SELECT session FROM parts WHERE file = NEW.id);
+    END
+    """,
+)
