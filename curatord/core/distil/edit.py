@@ -19,6 +19,7 @@ from typing import Literal
 from curatord.core.cheap import dataclass
 from curatord.core.header import Fault, SplitText, split_text
 from curatord.core.plan import MAX_PATH_PARTS
+from curatord.core.screen import is_unseen
 from curatord.core.skill import parse_skill
 
 __all__ = ["FOLDERS", "Edited", "NotEdited", "is_script", "open_fences", "patched", "support_path"]
@@ -144,7 +145,7 @@ def support_path(path: str) -> str | None:
             for char in part
         ):
             return None
-    if parts[-1].casefold() in ("skill.md",):
+    if parts[-1].casefold() in ("skill.md",) or is_unseen(path):
         return None
     return path
 

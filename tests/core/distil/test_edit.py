@@ -241,3 +241,4 @@ def test_paths_of_support_files(path: str) -> None:
 def test_paths_that_are_refused(path: str) -> None:
     """Out of the package, hidden, reserved, unseen, too deep, or another spelling of one that may exist."""
     assert support_path(path) is None
+    assert support_path("references/a\u3164b.md") is None  # a filler is a letter that nobody sees
