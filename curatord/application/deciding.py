@@ -77,11 +77,14 @@ def pending(parts: Parts) -> list[dict[str, Any]]:
 def diff(parts: Parts, said: str) -> dict[str, Any]:
     """Return one entry of `pending` with its diff."""
     proposal = _chosen(parts, said)
-    return {**_proposal_row(proposal), "status": proposal.status, "diff": proposal.diff}
+    decided = {"status": proposal.status, "decided_reason": proposal.decided_reason}
+    return {**_proposal_row(proposal), **decided, "diff": proposal.diff}
 
 
 def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
     """Apply proposals (None: all that wait) through the same gate as everything else."""
+    from curatord.passes.withdrawing import WITHDRAWN
+
     applier, now, stop = parts.applier, parts.clock.now(), parts.surroundings.stop
     chosen = _waiting(parts) if said is None else _all_chosen(parts, said)
     changes = _no_changes()
@@ -93,7 +96,7 @@ def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
         codes = {outcome.code for outcome in outcomes if isinstance(outcome, Skipped)}
         if "gone" in codes and all(isinstance(outcome, Skipped) for outcome in outcomes):
             reason = "; ".join(outcome.reason for outcome in outcomes if isinstance(outcome, Skipped))
-            parts.store.decide(proposal.id, "superseded", now=now, reason=f"withdrawn: {reason}")
+            parts.store.decide(proposal.id, "superseded", now=now, reason=WITHDRAWN + reason)
         elif "edited" in codes:
             refused.append(proposal.id)
         _add_left(changes, [action for action in proposal.actions[len(outcomes) :] if stop()])

@@ -109,9 +109,9 @@ class SkillMemory:
                 self._write(library, observation, now)
         return observation
 
-    def looked(self, look: Look) -> None:
-        """Take back what waits for a yes about skills that *look* did not find."""
-        withdraw_gone(self.store, look)
+    def looked(self, look: Look) -> Sequence[str]:
+        """Take back what waits for a yes about skills that *look* did not find; return that in words."""
+        return withdraw_gone(self.store, look)
 
     def _write(self, library: LibraryName, observation: Observation, now: datetime) -> None:
         # The plain file first. No intent stands for any of this: cut before the records are put, the next look finds

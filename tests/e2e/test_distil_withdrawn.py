@@ -48,13 +48,33 @@ def test_archiving_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> N
     assert 0 == world.app.status()["pending"]
 
 
+def test_bringing_the_skill_back_brings_back_what_waited(world: DistilWorld) -> None:
+    """An archiving by mistake costs no lesson; where the skill came back as another text, it stays withdrawn."""
+    path = world.skills / "deploy" / "SKILL.md"
+    world.app.archive(["deploy"])
+    world.app.restore(["deploy"], anyway=False)
+    record = world.run(llm=False)
+    (waiting,) = world.app.pending()
+    world.app.archive(["deploy"])
+    world.app.restore(["deploy"], anyway=False)
+    path.write_text(path.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+    world.run(llm=False)
+
+    assert "waits again" in " ".join(record["warnings"])
+    assert "patch" == waiting["kind"]
+    assert [] == world.app.pending()
+    assert "superseded" == world.app.diff(waiting["id"])["status"]
+    assert "withdrawn" in world.app.diff(waiting["id"])["decided_reason"]
+
+
 def test_deleting_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> None:
     """It is not listed from then on, and the next look says why."""
     shutil.rmtree(world.skills / "deploy")
     listed = world.app.pending()
-    world.run(llm=False)
+    record = world.run(llm=False)
 
     assert [] == listed
+    assert "is not asked any more: lib/deploy is not in the library any more" in " ".join(record["warnings"])
     assert ("superseded", "withdrawn: lib/deploy is not in the library any more") == status(world)
 
 

@@ -148,6 +148,9 @@ def show_diff(out: Output, value: Any) -> None:
     """Print one proposal and its diff, the lines that come and go in colour."""
     out.line((value["id"], "bold"), f" {value['kind']}: ", value["summary"] or "")
     out.line("  ", value["reason"] or "")
+    if value.get("status", "pending") != "pending":
+        why = f": {value['decided_reason']}" if value.get("decided_reason") else ""
+        out.line("  ", (f"it is {value['status']}", "yellow"), why)
     for line in (value["diff"] or "").splitlines():
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
         out.line((line, style) if style else line)
