@@ -427,7 +427,7 @@ class _Batch:
             shown = {skill.key for skill in near}
             index += [
                 IndexRow(name=one.name, description=one.description, candidate=True)
-                for one in self._waiting(view.library)
+                for one in sorted(self._waiting(view.library), key=lambda one: one.last_at, reverse=True)
             ]
             index += [_index_row(skill) for skill in (*near, *(s for s in view.skills if s.key not in shown))]
             similar += [text for skill in near if (text := self._similar(skill, used)) is not None]
