@@ -60,6 +60,7 @@ MAX_BODY_BYTES = 50_000  # of a SKILL.md; lines alone say nothing, since one may
 MAX_TOTAL_BYTES = 1_000_000  # of all support files of a skill, as far as they were read
 MAX_FILES = 50  # umbrellas hold a reference per member
 MAX_LOST_LINES = 10  # a patch that takes out more than this waits for a person
+FEW_LINES = 4  # of a short text; more than half of it is as much as many lines of a long one
 _MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 
 
@@ -263,8 +264,9 @@ class _Work:
             + new_findings(edited.body_before, edited.body, where="body")
             or new_findings(edited.header_before, edited.header, where="body")
         )
-        if edited.lost_lines > MAX_LOST_LINES:
-            draft.waits.append(f"it takes out {edited.lost_lines} lines")
+        stood = sum(bool(line.strip()) for line in edited.body_before.splitlines())
+        if edited.lost_lines > MAX_LOST_LINES or (edited.lost_lines >= FEW_LINES and 2 * edited.lost_lines > stood):
+            draft.waits.append(f"it takes out {edited.lost_lines} lines of {stood}")
         draft.waits += suspicions(draft.text.decode(), edited.data.decode(), self.said)
         draft.text = edited.data
         draft.described = draft.described or edited.described
@@ -318,7 +320,10 @@ class _Work:
         if is_script(path, content):
             draft.waits.append(f"guarded: it touches {path}")
         draft.waits += suspicions(
-            "" if before is None else before.decode("utf-8", "replace"), operation.content, self.said
+            "" if before is None else before.decode("utf-8", "replace"),
+            operation.content,
+            self.said,
+            template=path.startswith("templates/"),
         )
         draft.files[path] = content
         self._note(draft, operation, evidence)
@@ -415,6 +420,9 @@ class _Work:
         """Refuse a name that is not free wherever the host would look."""
         if mixed_scripts(made.name):
             raise _No("name", f"the name {one_line(made.name)!r} mixes alphabets")
+        below = next((skill for skill in self.view.skills if skill.key.rel.startswith(f"{made.name}/")), None)
+        if below is not None:
+            raise _No("taken", f"the folder {made.name} holds other skills, as {below.key.rel}")
         twins = self.view.twins_of(made.name)
         if twins:
             raise _No("taken", f"the skill {twins[0].key.rel} has that name; it must be a patch of it")
@@ -463,8 +471,8 @@ class _Work:
         files.append(FileChange(path=RelPath("SKILL.md"), content=made.data, only_new=True))
         action = CreateSkill(key=new.key, reason=reason, by="model", files=tuple(files))
         waits = list(suspicions("", made.data.decode(), self.said))
-        for content in new.files.values():
-            waits += suspicions("", content.decode(), self.said)
+        for path, content in new.files.items():
+            waits += suspicions("", content.decode(), self.said, template=path.startswith("templates/"))
         if self.mode is Mode.REVIEW:
             waits.insert(0, "mode is review")
         if self.mode is Mode.GUARDED and not self.view.handed_over:

@@ -33,7 +33,7 @@ _PROGRAMS = re.compile(
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])[ ]*(?:\.|\Z)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +140,18 @@ def support_path(path: str) -> str | None:
             return None
         if not part or _RESERVED.match(part) or unicodedata.normalize("NFC", part) != part:
             return None
-        if any(
-            unicodedata.category(char)[0] == "C" or char in '\\:*?"<>|' or unicodedata.category(char) in ("Zl", "Zp")
-            for char in part
-        ):
+        # Letters, digits and what names of files are made of: nothing that a shell or another file system would take
+        # for more, also where it is another form of it (a full stop of another width).
+        plain = unicodedata.normalize("NFKC", part)
+        if plain.startswith(("-", ".")) or plain in (".", "..") or any(not _is_plain(char) for char in plain):
             return None
     if parts[-1].casefold() in ("skill.md",) or is_unseen(path):
         return None
     return path
+
+
+def _is_plain(char: str) -> bool:
+    return char in " ._-+,@()" or unicodedata.category(char)[0] in "LMN"
 
 
 def is_script(path: str, content: bytes) -> bool:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from curatord.core.agent_skills import MAX_DESCRIPTION, MAX_NAME, Layout
-from curatord.core.plan import MAX_PATH_PARTS, fold
+from curatord.core.plan import MAX_PATH_PARTS, RESERVED, fold
 from curatord.core.screen import Where, is_unseen, new_findings
 from curatord.core.umbrella.links import find_references
 
@@ -67,7 +67,7 @@ def valid_name(name: str, layout: Layout) -> str | None:
         # Something had to go, so a hash of the whole keeps two names apart.
         mark = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:6]
         slug = f"{slug[: MAX_NAME - 7].strip('-')}-{mark}".strip("-") if slug else f"skills-{mark}"
-    return slug
+    return None if slug in RESERVED else slug  # a name of a device: it cannot be checked out everywhere
 
 
 def _hides(text: str) -> bool:

@@ -287,6 +287,14 @@ def test_a_part_of_a_known_address_is_another_address() -> None:
     assert "exa.co" in waits(a_patch(new="2. Push to https://exa.co/x"), digest=talk)
 
 
+def test_most_of_a_short_text_is_not_taken_out_without_a_yes() -> None:
+    """Ten lines are much of a text that has seven; a line reworded is not."""
+    body = DEPLOY.decode().split("---\n", 2)[2].strip()
+
+    assert "lines of" in waits(a_patch(body, "Nothing any more."), mode=Mode.AUTO)
+    applied(a_patch(), mode=Mode.AUTO)
+
+
 # --- Support files
 
 
@@ -444,6 +452,19 @@ def test_new_skills_by_mode() -> None:
     assert "handed over" in waits(a_create(), candidates=confirmed, view=nobody)
     applied(a_create(), candidates=confirmed)
     applied(a_create(), candidates=confirmed, view=nobody, mode=Mode.AUTO)
+
+
+@pytest.mark.parametrize("name", ["con", "AUX", "Com1"])
+def test_a_name_of_a_device_is_none_for_a_skill(name: str) -> None:
+    """It could not be checked out everywhere, and so never be written."""
+    assert "name" == code(a_create(name))
+
+
+def test_a_new_skill_is_not_put_around_others() -> None:
+    """A folder of a category would become a skill, and those in it its files."""
+    inside = a_library(a_skill(key=SkillKey(library=LIB, rel=RelPath("rollback-db/one"))))
+
+    assert "taken" == code(a_create("rollback-db"), view=inside, candidates=[a_candidate()])
 
 
 def test_caps_hold_and_patches_go_on() -> None:
