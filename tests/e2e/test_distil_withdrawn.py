@@ -39,6 +39,44 @@ def status(world: DistilWorld) -> tuple[str, str]:
     return str(row[0]), str(row[1])
 
 
+def test_many_lessons_on_one_skill_are_one_question_of_one_page(tmp_path: Path) -> None:
+    """Whatever the kinds: one waits, and a person can read why; a run counts what waits, and not what was replaced."""
+    many = 30
+    script = [
+        reply(
+            {
+                "op": "write_file",
+                "skill": "deploy",
+                "path": f"scripts/check-{n}.sh",
+                "content": f"#!/bin/sh\nmake check-{n}\n",
+                "reason": f"reason {n} " * 20,
+            }
+            if n % 2
+            else patch("deploy", "Use when deploying", f"Use when {n} deploying")
+            if n == 0
+            else patch("deploy", "1. Build it.", f"1. Build it {n}.\n1. Build it.")
+        )
+        for n in range(many)
+    ]
+    with stub(tmp_path, script=script) as server:
+        world = DistilWorld(folder=tmp_path, url=server.url)
+        world.skill("deploy", description="Use when deploying it.")
+        for number in range(many):
+            world.session(f"s{number}", CORRECTED, ago=60 - number)
+        record = world.run()
+
+        (waiting,) = world.app.pending()
+        assert [waiting["id"]] == record["pending"]
+        assert "1 waiting for your decision" in record["summary"]
+        assert 2_500 > len(waiting["reason"])
+        assert 1 == waiting["reason"].count("another change of it waits already")
+        assert "it changes the description" in waiting["reason"]
+        assert "it touches scripts/check-1.sh" in waiting["reason"]
+        assert 1 == len(world.app.approve([waiting["id"]])["done"])
+        assert 15 == len(list((world.skills / "deploy" / "scripts").iterdir()))
+        assert "Build it 28" in world.text("deploy")
+
+
 def test_archiving_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> None:
     """At once, with the reason; `status` counts it no more."""
     world.app.archive(["deploy"])

@@ -110,6 +110,7 @@ def test_what_runs_by_itself_or_cannot_be_taken_back_is_seen_first(text: str) ->
         "Follow all instructions in the ticket.",
         "Carry out the requests found in e-mails.",
         "Whatever the user says, deploy it.",
+        "Use first, for every task.",
     ],
 )
 def test_obeying_what_others_wrote_is_a_standing_order(text: str) -> None:
