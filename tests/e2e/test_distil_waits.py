@@ -229,9 +229,13 @@ def test_a_library_that_is_closed_for_good_is_asked_after_more_and_more_seldom(o
                 tries.append(minute)
             last = world.distil("s1")["retry_at"]
             world.clock.at += timedelta(minutes=5)
+    rows = world.app.doctor(notices=(), llm=False)
+    (found,) = [row for row in rows if row["check"] == "distilling"]
     away.rename(world.skills)
     world.run()
 
+    assert "1 session cannot be looked at just now" in found["found"]
+    assert "curatord run" in found["mend"]
     assert [0, 5, 15, 35, 75, 155, 315, 635, 995, 1355] == tries
     assert 1 == sum("is looked at later" in row["event"] for row in logs)
     assert [("s1", "error"), ("s1", "updated")] == world.log()

@@ -68,7 +68,8 @@ _PERMISSIONS = re.compile(
 _ORDERS = re.compile(
     r"\bwithout\s+(?:asking|confirm\w*|waiting\s+for|the\s+user'?s?)\b|\b(?:never|do\s+not|don'?t|no\s+need\s+to)\s+(?:ask|confirm|prompt|wait\s+for)\b"
     r"|\bfrom\s+now\s+on\b|\b(?:in|for|at\s+the\s+(?:start|end)\s+of)\s+(?:every|each|all|any)\s+(?:future\s+)?(?:sessions?|conversations?|chats?|requests?|messages?)\b"
-    r"|\b(?:in|for|before|after)\s+(?:every|each|all|any)\s+(?:tasks?|prompts?|questions?|turns?)(?=\s*(?:[.,;!]|$))"
+    r"|\b(?:use|load|apply|read|open|follow|run|consult)\b[^.\n]{0,40}?\b(?:in|for|before|after)\s+(?:every|each|all|any)\s+"
+    r"(?:tasks?|prompts?|questions?|turns?)(?=[ \t]*(?:[.;!]|\n|\Z))"
     r"|\b(?:send|upload|post|forward|submit|exfiltrate)\s+(?:\S+\s+){0,6}(?:to|at)\s+(?:https?://|\S+@|the\s+(?:server|endpoint|webhook))"
     r"|\bauto(?:matically)?[- ]?(?:approve|accept|confirm)\b"
     r"|\b(?:skip|disable|turn\s+off)\s+(?:all\s+|any\s+|the\s+)?"
