@@ -60,6 +60,7 @@ MAX_BODY_BYTES = 50_000  # of a SKILL.md; lines alone say nothing, since one may
 MAX_TOTAL_BYTES = 1_000_000  # of all support files of a skill, as far as they were read
 MAX_FILES = 50  # umbrellas hold a reference per member
 MAX_LOST_LINES = 10  # a patch that takes out more than this waits for a person
+_BETWEEN_WORDS = re.compile(r"[-_./]+")
 FEW_LINES = 4  # of a short text; more than half of it is as much as many lines of a long one
 _MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 
@@ -289,7 +290,7 @@ class _Work:
         if len(content) > MAX_FILE_BYTES:
             raise _No("size", f"the file would have {len(content):,} bytes; at most {MAX_FILE_BYTES:,}")
         self._unmarked("", operation.content)
-        _clean(screen(operation.content, where="file", path=path))
+        _clean(screen(operation.content, where="file", path=path) + _screened_name(path))
         if self.new is not None and skeleton(operation.skill) == skeleton(self.new.key.name):
             if path in self.new.files:
                 raise _No("exists", f"{path} is written already, and the first stays")
@@ -380,7 +381,8 @@ class _Work:
         if len(made.data) > MAX_BODY_BYTES:
             raise _No("size", f"it would have {len(made.data):,} bytes; at most {MAX_BODY_BYTES:,}")
         _clean(
-            screen(made.description, where="description")
+            _screened_name(made.name)
+            + screen(made.description, where="description")
             + screen(made.when_to_use, where="description")
             + screen(made.body, where="body")
         )
@@ -506,6 +508,11 @@ def _placed(path: str, there: Iterable[str]) -> None:
         else:
             what = "a folder" if len(others) > len(parts) else "a file"
             raise _No("exists", f"{other} stands there, so that {'/'.join(others[: len(parts)])} is {what}")
+
+
+def _screened_name(name: str) -> tuple[Finding, ...]:
+    """Return what a name or path says that may not be written: it stands in every listing, with hyphens for blanks."""
+    return screen(_BETWEEN_WORDS.sub(" ", name), where="description")
 
 
 def _clean(findings: Sequence[Finding]) -> None:

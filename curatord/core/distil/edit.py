@@ -29,7 +29,12 @@ MAX_PART_BYTES = 120
 _DESCRIBES = frozenset({"description", "when_to_use", "whenToUse", "when-to-use"})
 _PROGRAMS = re.compile(
     r"\.(?:sh|bash|zsh|fish|ksh|command|ps1|psm1|bat|cmd|vbs|py|pyw|js|mjs|cjs|ts|rb|pl|pm|php|lua|tcl|awk|r|jl|applescript|scpt"
-    r"|exe|com|jar|so|dll|dylib)\Z|(?:\A|/)(?:Makefile|Justfile|Rakefile|Dockerfile)\Z",
+    r"|exe|com|jar|so|dll|dylib|hta|html?|xhtml|svg|desktop|url|lnk|reg|plist|service|ipynb|docm|xlsm)\Z|(?:\A|/)(?:Makefile|Justfile|Rakefile|Dockerfile)\Z",
+    re.IGNORECASE,
+)
+# Names under which hosts look for skills and for instructions, in whatever folder they come upon.
+_READ_BY_ITSELF = re.compile(
+    r"(?:skill|(?:claude|agents|gemini|qwen|copilot-instructions)(?:[.-]\w+)?)\.md\Z|\w+\.instructions\.md\Z",
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
@@ -145,7 +150,7 @@ def support_path(path: str) -> str | None:
         plain = unicodedata.normalize("NFKC", part)
         if plain.startswith(("-", ".")) or plain in (".", "..") or any(not _is_plain(char) for char in plain):
             return None
-    if parts[-1].casefold() in ("skill.md",) or is_unseen(path):
+    if _READ_BY_ITSELF.match(parts[-1]) or is_unseen(path):
         return None
     return path
 

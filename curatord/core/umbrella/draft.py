@@ -134,7 +134,7 @@ def _umbrella(
                 f"the umbrella is `{question.label}` and cannot be called {one_line(reply.umbrella.name)[:80]!r}"
             )
     else:
-        key, words = _new_key(reply.umbrella.name, question, layout, taken)
+        key, words = _new_key(reply.umbrella.name, question, layout, taken, screen)
         if words:
             (notes if key is not None else bad).append(words)
     description, note = description_of(reply.umbrella.description)
@@ -178,11 +178,11 @@ def _umbrella(
 
 
 def _new_key(
-    name: str, question: MergeQuestion, layout: Layout, taken: Mapping[str, str]
+    name: str, question: MergeQuestion, layout: Layout, taken: Mapping[str, str], screen: Screen
 ) -> tuple[SkillKey | None, str]:
     """Return the key of a new umbrella that the model calls *name*, and a note; None with the reason: it may not."""
     mended = valid_name(name, layout)
-    if mended is None:
+    if mended is None or screen(mended.replace("-", " "), "description"):
         return None, f"no skill may be called {one_line(name)[:80]!r}"
     free = free_name(mended, [other for other in taken if other != question.label])
     note = f"the umbrella is called `{free}`: {one_line(name)[:80]!r} is taken or not valid" if free != name else ""

@@ -264,6 +264,16 @@ def test_a_support_file_has_a_plain_name(name: str) -> None:
     assert support_path(f"references/{name}") is None
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["CLAUDE.md", "claude.local.md", "a/AGENTS.md", "AGENTS.override.md", "gemini.md", "skill.md", "x.instructions.md"],
+)
+def test_a_support_file_is_none_that_hosts_read_by_themselves(name: str) -> None:
+    """An agent that comes upon one in any folder takes it for instructions."""
+    assert support_path(f"references/{name}") is None
+    assert support_path("references/claude-notes-2.txt") is not None
+
+
 @pytest.mark.parametrize("name", ["notes (old).md", "v1.2_b.md", "\u90e8\u7f72.md", "Stra\u00dfe.md", "a,b@c+d.md"])
 def test_names_of_all_languages_are_plain(name: str) -> None:
     """Letters, digits and what names of files are made of."""
