@@ -248,6 +248,7 @@ class _Batch:
                 self.ends.stays_due(session, "error", reason, behind=True)
             else:
                 self.ends.waits(session, reason, first=RETRY_STUMBLED)
+        self.ends.close()
         self.result.left = len(rows) - ended
 
     def _settle_turned_down(self) -> None:

@@ -25,9 +25,10 @@ from curatord.core.distil.digest import Digest
 from curatord.core.distil.due import PUT_ASIDE_AFTER, next_try, pause
 from curatord.core.inert import shorten
 from curatord.core.redact import redact
-from curatord.core.run_record import FailedRow
+from curatord.core.run_record import FailedRow, SkippedRow
 from curatord.core.values import LibraryName, RunId
 from curatord.core.wire import Question
+from curatord.core.words import plural
 from curatord.passes.distil_answer import KeptAnswer
 from curatord.passes.distil_order import DistilResult
 from curatord.passes.distil_read import Reading
@@ -92,7 +93,7 @@ class Ends:
     dry: bool
     run_id: Callable[[], RunId]
     warn: Callable[[str], None]
-    _warned: set[str] = field(default_factory=set)
+    _waiting: dict[str, list[SessionToDistil]] = field(default_factory=dict)
 
     def settle(self, case: Case, outcome: SessionOutcome, *, asked: bool) -> bool:
         """Keep the outcome of a session, in one transaction with its watermark; in a dry run only tell it."""
@@ -157,11 +158,18 @@ class Ends:
         """Let a session wait, at *first* that long, since something stands in the way that passes by itself."""
         reason = redact(reason)
         self.tell(session, "error", reason)
-        if session.look.waits == 0 and reason not in self._warned:
-            self._warned.add(reason)
+        first_heard = reason not in self._waiting
+        self._waiting.setdefault(reason, []).append(session)
+        if session.look.waits == 0 and first_heard:
             self.warn(f"a session is looked at later: {reason}")
         if not self.dry:
             self._keep(session, "error", reason, retry_at=self.now + pause(session.look.waits + 1, first), waits=True)
+
+    def close(self) -> None:
+        """Put what waits into the run's rows, once for each reason: a run that left something out is not done."""
+        for reason, sessions in self._waiting.items():
+            what = session_words(sessions[0]) if len(sessions) == 1 else plural(len(sessions), "session")
+            self.result.skipped.append(SkippedRow(action=f"look at {what}", reason=reason))
 
     def stays_due(self, session: SessionToDistil, state: str, reason: str, *, behind: bool = False) -> None:
         """Keep that nothing came of it through no fault of the session; *behind*: the others have their turn first."""

@@ -231,9 +231,12 @@ def test_a_library_that_is_closed_for_good_is_asked_after_more_and_more_seldom(o
             world.clock.at += timedelta(minutes=5)
     rows = world.app.doctor(notices=(), llm=False)
     (found,) = [row for row in rows if row["check"] == "distilling"]
+    shut = world.run()
     away.rename(world.skills)
     world.run()
 
+    assert "partial" == shut["outcome"]
+    assert ["look at claude-code session s1"] == [row["action"] for row in shut["skipped"]]
     assert "1 session cannot be looked at just now" in found["found"]
     assert "curatord run" in found["mend"]
     assert [0, 5, 15, 35, 75, 155, 315, 635, 995, 1355] == tries
