@@ -94,7 +94,7 @@ def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
         outcomes = applier.approve(proposal, now=now, stop=stop)
         _add_outcomes(changes, outcomes)
         codes = {outcome.code for outcome in outcomes if isinstance(outcome, Skipped)}
-        if "gone" in codes and all(isinstance(outcome, Skipped) for outcome in outcomes):
+        if codes & {"gone", "taken"} and all(isinstance(outcome, Skipped) for outcome in outcomes):
             reason = "; ".join(outcome.reason for outcome in outcomes if isinstance(outcome, Skipped))
             parts.store.decide(proposal.id, "superseded", now=now, reason=WITHDRAWN + reason)
         elif "edited" in codes:

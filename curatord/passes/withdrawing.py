@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from curatord.core.curation import Proposal
-from curatord.core.plan import Action, Archive, Merge, Patch, WriteSupportFile, expectations
+from curatord.core.plan import Action, Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import SkillKey, State
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
@@ -55,18 +55,26 @@ def why_gone(record: SkillRecord | None) -> str | None:
 
 
 def withdraw(
-    store: CurationStore, gone: Callable[[SkillKey], str | None], *, now: datetime, but: str | None = None
+    store: CurationStore,
+    gone: Callable[[SkillKey], str | None],
+    *,
+    now: datetime,
+    but: str | None = None,
+    there: Callable[[SkillKey], bool] = lambda _: False,
 ) -> tuple[str, ...]:
     """
     Withdraw each proposal that needs a skill of which *gone* says why it is not there; return that in words.
 
-    *but*: one that is left as it is, since it is being carried out.
+    *but*: one that is left as it is, since it is being carried out. *there*: whether a skill stands there, where a new
+    one would be made.
     """
     withdrawn: list[str] = []
     for waiting in store.proposals("pending"):
         if waiting.id == but or waiting.kind == KIND_HELD:
             continue
         whys = [why for key in needed_skills(waiting.actions) if (why := gone(key)) is not None]
+        made = [action.key for action in waiting.actions if isinstance(action, CreateSkill)]
+        whys += [f"{key} stands there by now" for key in made if there(key)]
         if whys and store.decide(waiting.id, "superseded", now=now, reason=WITHDRAWN + "; ".join(whys[:3])):
             withdrawn.append(f"{waiting.summary} ({waiting.id}) is not asked any more: {'; '.join(whys[:3])}")
     return tuple(withdrawn)
@@ -86,7 +94,7 @@ def withdraw_gone(store: CurationStore, look: Look) -> tuple[str, ...]:
         doubtful = library.snapshot.observe_only or not library.snapshot.complete or not library.snapshot.skills
         return None if doubtful else f"{key} is not in the library any more"
 
-    return (*withdraw(store, gone, now=look.now), *_back(store, look))
+    return (*withdraw(store, gone, now=look.now, there=lambda key: key in look.live), *_back(store, look))
 
 
 def _back(store: CurationStore, look: Look) -> list[str]:

@@ -127,6 +127,25 @@ def test_a_yes_to_what_is_gone_withdraws_it(world: DistilWorld) -> None:
     assert "superseded" == status(world)[0]
 
 
+def test_a_new_skill_that_somebody_made_meanwhile_is_not_asked_any_more(tmp_path: Path) -> None:
+    """Its name is taken; what it would have said is in the proposal's diff still."""
+    with stub(tmp_path) as server:
+        world = DistilWorld(
+            folder=tmp_path, url=server.url, sections={"mode": "review", "umbrella": {"enabled": False}}
+        )
+        world.skill("notes", "# Notes\n\n1. Write them.\n")
+        world.wish("s1", "deploy-kit")
+        world.run()
+        (waiting,) = world.app.pending()
+        world.skill("deploy-kit")
+        world.run(llm=False)
+
+        assert "create" == waiting["kind"]
+        assert [] == world.app.pending()
+        assert ("superseded", "withdrawn: lib/deploy-kit stands there by now") == status(world)
+        assert "+# deploy-kit" in world.app.diff(waiting["id"])["diff"]
+
+
 def test_a_library_that_is_away_withdraws_nothing(world: DistilWorld) -> None:
     """An empty folder may be one that is not mounted; what waits is listed, and stays."""
     aside = world.folder / "aside"
