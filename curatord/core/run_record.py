@@ -317,7 +317,7 @@ def summary_of(record: RunRecord) -> str:
     elif record.outcome is Outcome.FAILED:
         text = f"failed: {one_line(record.error or 'see the report')}"
     prefix = "dry run: " if record.dry_run else ""
-    return f"{prefix}{text} ({record.after.managed} managed of {record.after.total} skills)"
+    return f"{prefix}{text} ({record.after.managed} managed of {plural(record.after.total, 'skill')})"
 
 
 def operations_of(distil: Mapping[str, Any] | None, state: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
