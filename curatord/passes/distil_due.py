@@ -100,6 +100,8 @@ class Judge:
         off = self.never(session)
         if off is not None:
             return NotDue(code="skipped", reason=off)
+        if session.files and all(file.gone for file in session.files):
+            return NotDue(code="skipped", reason="its transcript is gone; it is looked at if that comes back")
         look = session.look
         seen_at = max(_at(session.first_seen_ms) or self.since, self.since)
         looked = look.looked_ms is not None

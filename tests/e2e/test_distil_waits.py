@@ -175,11 +175,12 @@ def test_a_session_whose_only_file_is_gone_waits_for_it(opened: Opened) -> None:
     world.app.scan()
     path.rename(world.folder / "away")
     world.run()
-    meanwhile = len(server.calls())
+    meanwhile, told = len(server.calls()), world.distil("s1")
     (world.folder / "away").rename(path)
     world.run()
 
     assert (0, 1) == (meanwhile, len(server.calls()))
+    assert ("skipped", "its transcript is gone; it is looked at if that comes back") == (told["state"], told["reason"])
     assert "skipped" == world.distil("s1")["state"]
 
 
