@@ -29,7 +29,7 @@ from curatord.core.transcript.ids import KEY_BYTES
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import MAX_LINE, Unreadable, objects, printable
 from curatord.core.transcript.pi import KNOWN_TYPES, PiParser, _Block, _Entry, _Message, _session_in
-from curatord.core.transcript.record_parser import ENDS, Carried, ends, key_of
+from curatord.core.transcript.record_parser import ENDS, LONG_ENOUGH, Carried, ends, key_of
 from curatord.core.transcript.salvage import decoded, fit, text_of_raw
 from curatord.core.values import EventKind
 
@@ -137,7 +137,10 @@ class OpenClawParser(PiParser):
         content = message.content
         if isinstance(content, list):
             first = content[0] if content else _NO_BLOCK
-            told = f"{time}\0{kind}\0{message.toolCallId}\0{first.type}\0{first.id}\0{len(content)}"
+            call = message.toolCallId
+            if call is not None and len(call) >= LONG_ENOUGH:
+                return f"{time}\0{kind}\0{call}\0{first.type}\0".encode()  # pruned or not, it is that call's result
+            told = f"{time}\0{kind}\0{call}\0{first.type}\0{first.id}\0{len(content)}"
             text = bytes(first.text)
         else:
             told = f"{time}\0{kind}\0{message.toolCallId}"

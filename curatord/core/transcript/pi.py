@@ -18,7 +18,7 @@ import msgspec
 
 from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
-from curatord.core.transcript.record_parser import ENDS, Carried, RecordParser, ends
+from curatord.core.transcript.record_parser import ENDS, LONG_ENOUGH, Carried, RecordParser, ends
 from curatord.core.transcript.salvage import decoded, text_of_raw
 from curatord.core.values import EventKind
 
@@ -102,7 +102,10 @@ class PiParser(RecordParser[_Entry, Carried]):
             told = f"{entry.timestamp}\0{entry.type}\0{message.toolCallId or ''}\0"
             return told.encode() + ends((content or "").encode())
         first = content[0] if content else _NO_BLOCK
-        told = f"{entry.timestamp}\0{entry.type}\0{message.toolCallId or ''}\0{first.type}\0"
+        call = message.toolCallId or ""
+        told = f"{entry.timestamp}\0{entry.type}\0{call}\0{first.type}\0"
+        if len(call) >= LONG_ENOUGH:  # no other result has that, whatever the host left of this one's text
+            return told.encode()
         rest = f"{first.id or ''}\0{len(content)}"
         text = bytes(first.text)
         size = len(text)
