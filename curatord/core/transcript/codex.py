@@ -175,7 +175,7 @@ class CodexParser(RecordParser[Record, _Saved]):
                         ):
                             ident = None
                     elif kind is Message:
-                        if item.role == "user" or item.id in messages:
+                        if item.id in messages:
                             ident = None
                     elif waiting and (item.call_id in self._pending or item.call_id in self._released):
                         ident = None
@@ -190,15 +190,19 @@ class CodexParser(RecordParser[Record, _Saved]):
                             key_high, key_low = unpacked(key)
                             records += 1
                             if kind is Message and item.role != "assistant":
-                                low = rest_last = stamp
-                                rest_first = rest_first or stamp
-                                continue
+                                self._time = stamp
+                                if item.role != "user" or not self._user(item, tally):
+                                    low = rest_last = stamp
+                                    rest_first = rest_first or stamp
+                                    continue
+                                if not self._works:  # from here on
+                                    high = ""
                             low = work_last = stamp
                             work_first = work_first or stamp
                             if kind is Called:
                                 calls[item.call_id] = None
                                 names[item.name] += 1
-                            elif kind is Message:
+                            elif kind is Message and item.role == "assistant":
                                 turns += self._answered(item.id, tally)
                             continue
             if records:
@@ -318,7 +322,7 @@ class CodexParser(RecordParser[Record, _Saved]):
             self._findings.unknown_type(f"response_item/{kind or '(none)'}")
         return 0, works
 
-    def _user(self, item: Item, tally: SessionTally) -> bool:
+    def _user(self, item: Item | Message, tally: SessionTally) -> bool:
         """Count a prompt and what skills are in the message; return whether a person or program said it."""
         parts = parts_of(item.content)
         texts = [part.text for part in parts if part.text]

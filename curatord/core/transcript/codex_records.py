@@ -90,6 +90,7 @@ class Called(msgspec.Struct, gc=False, tag_field="type", tag="function_call"):
 
 class Message(msgspec.Struct, gc=False, tag_field="type", tag="message"):
     role: str
+    content: Raw = NOTHING
     id: str | None = None
     call_id: str | None = None
     prefix: ClassVar[bytes] = b"message\0"
