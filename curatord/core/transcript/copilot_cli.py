@@ -128,7 +128,7 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
         )
 
     def tell(self, event: _Event, tally: SessionTally) -> int | None:
-        """Count what the model said and called and what its tools answered, and pass over bookkeeping."""
+        """Count what a person and the model said, called and were answered, and pass over bookkeeping."""
         kind = event.type
         data = event.data
         if data is None or len(event.uuid or "") < 32:
@@ -150,6 +150,12 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
             for request in requests:
                 self._counted(request.name or "(unnamed)", request.toolCallId, tally)
             return self._answered(data.messageId if (data.chunkCount or 0) > 1 else None, tally)
+        elif kind == "user.message":
+            if data.source is not NOTHING or data.isAutopilotContinuation or self._rests(event):
+                return None
+            self._time = str(event.timestamp)
+            self._said(text_of_raw(data.content), tally, SessionKind.PERSON)
+            return 0
         else:
             return -1 if kind.partition(".")[0] in PASSED_OVER else None
         return -1 if self._rests(event) else 0

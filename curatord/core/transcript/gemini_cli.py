@@ -119,8 +119,12 @@ class GeminiCliParser(RecordParser[_Line, Carried]):
         return _known_as(line)
 
     def tell(self, line: _Line, tally: SessionTally) -> int | None:
-        """Count what the model said and called, and pass over what became of the session meanwhile."""
+        """Count what a person and the model said and called, and pass over what became of the session meanwhile."""
         changed = line.set_
+        if line.type == "user" and changed is None and line.timestamp:
+            self._time = str(line.timestamp)
+            self._user(line, tally)
+            return 0
         if line.type != "gemini":
             if changed is None or changed.messages or changed.directories:
                 return None

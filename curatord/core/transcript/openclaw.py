@@ -114,6 +114,7 @@ class OpenClawParser(PiParser):
 
     record = _ClawEntry  # type: ignore[assignment]  # its constructor takes more than that of Pi's; nobody calls it
     carried = _ClawCarried
+    prompts_are_usual = False  # it tells whether what follows is work
 
     def __init__(
         self, path: str, *, kind: SessionKind = SessionKind.UNKNOWN, parent: str | None = None, **how: Any

@@ -12,7 +12,7 @@ The model reads SKILL.md by the tool `read`, which is Pi's skill mechanism (also
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -82,6 +82,7 @@ class PiParser(RecordParser[_Entry, Carried]):
     """The `LineParser` of one session's file."""
 
     record = _Entry
+    prompts_are_usual: ClassVar[bool] = True  # whether a prompt changes nothing for what follows
     carried = Carried
 
     def __init__(self, path: str, **how: Any) -> None:
@@ -114,12 +115,16 @@ class PiParser(RecordParser[_Entry, Carried]):
         return b"%b%b%b%b%b" % (told.encode(), text[:ENDS], text[-ENDS:], size.to_bytes(5, "big"), rest.encode())
 
     def tell(self, entry: _Entry, tally: SessionTally) -> int | None:
-        """Count what the model said and called and what its tools answered."""
+        """Count what a person and the model said, what it called and what its tools answered."""
         message = entry.message
         if message is None or entry.type != "message":
             return None
         if message.role == "toolResult":
             return None if self._pending or self._released else 0
+        if message.role == "user" and self.prompts_are_usual:
+            self._time = str(entry.timestamp)
+            self._user(message, tally)
+            return 0
         content = message.content
         if message.role != "assistant" or not content or isinstance(content, str):
             return None

@@ -135,7 +135,7 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
         return record.uuid
 
     def tell(self, record: _Record, tally: SessionTally) -> int | None:
-        """Count what the model said and called and what its tools answered, and pass over bookkeeping."""
+        """Count what a person and the model said, called and were answered, and pass over bookkeeping."""
         if (
             record.sessionId != self._session
             or record.cwd != self._cwd
@@ -150,10 +150,19 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
         kind = record.type
         if kind == "tool_result":
             return None if self._pending or self._released else 0
-        if kind != "assistant":
-            return -1 if kind == "system" and record.subtype in PASSED_OVER else None
         message = record.message
         parts = (message.parts if message is not None else None) or ()
+        if kind == "user":
+            if self._side or record.provenance not in (None, "real_user"):
+                return None
+            for part in parts:
+                if part.functionResponse is not None:
+                    return None
+            self._time = str(record.timestamp)
+            self._user(parts, tally)
+            return 0
+        if kind != "assistant":
+            return -1 if kind == "system" and record.subtype in PASSED_OVER else None
         for part in parts:
             call = part.functionCall
             if call is not None and (call.name == "skill" or names_skill(call.args)):
