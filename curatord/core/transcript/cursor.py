@@ -14,7 +14,7 @@ lines behind them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -68,6 +68,7 @@ class _Record(msgspec.Struct, gc=False):
 
 class _BriefBlock(msgspec.Struct, gc=False):
     type: str
+    text: Raw = NOTHING
     id: str | None = None
     name: str | None = None
 
@@ -134,8 +135,7 @@ class CursorParser(RecordParser[_Record, _Saved]):
                 role = record.role
                 blocks = record.message.content
             if (
-                (role == "assistant" and b"skill" not in line and b"SKILL.md" not in line)
-                or (role == "user" and blocks and blocks[0].type == "tool_result")
+                (role == "assistant" and b"skill" not in line and b"SKILL.md" not in line) or role == "user"
             ) and self._is_quick(record):
                 key = chained_key(key, line, 0)
                 new[key.to_bytes(KEY_BYTES, "big")] = None
@@ -150,6 +150,8 @@ class CursorParser(RecordParser[_Record, _Saved]):
                         if self._called(block.name or "(unnamed)", block.id, tally) and not block.id:
                             self._unnamed_call()
                     self._answered(None, tally)
+                elif not blocks or blocks[0].type != "tool_result":
+                    self._prompt(blocks, tally)
                 continue
             self._last_key = key.to_bytes(KEY_BYTES, "big") if key else b""
             self._read(line, offset)
@@ -192,11 +194,19 @@ class CursorParser(RecordParser[_Record, _Saved]):
         if self.saved.unnamed or (results and self._pending):
             self._results(results)
         if not results:
-            text = content if isinstance(content, str) else "\n".join(text_of_raw(b.text) for b in blocks)
-            other = any(block.type not in ("text", "thinking") for block in blocks)
-            if self._is_said(text, other=other):
-                self._said(text, tally, SessionKind.PERSON)
+            self._prompt(content if isinstance(content, str) else blocks, tally)
         return 0, True
+
+    def _prompt(self, said: str | Sequence[_Block | _BriefBlock], tally: SessionTally) -> None:
+        """Count what stands under the name of the user and is no result, where a person said it."""
+        text, other = said if isinstance(said, str) else "", False
+        if not isinstance(said, str):
+            if any(block.type == "tool_result" for block in said):
+                return
+            text = "\n".join(text_of_raw(block.text) for block in said)
+            other = any(block.type not in ("text", "thinking") for block in said)
+        if self._is_said(text, other=other):
+            self._said(text, tally, SessionKind.PERSON)
 
     def _is_said(self, text: str, *, other: bool) -> bool:
         if self._side:

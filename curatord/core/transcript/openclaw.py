@@ -260,6 +260,8 @@ class OpenClawRows(OpenClawParser):
     its origin: a *ledger* that all sessions share says what is counted.
     """
 
+    prompts_are_usual = True
+
     def __init__(self, session: str, ledger: Ledger, **how: Any) -> None:
         super().__init__(session, **how)
         self._in_session(session)
@@ -310,6 +312,8 @@ class OpenClawRows(OpenClawParser):
                     key = blake2b(ident_of(entry), digest_size=KEY_BYTES).digest()
                     turns = tell(entry, tally) if key not in new else None
                     if turns is not None:
+                        if not turns and entry.message.role == "user":  # it says whether what follows is work
+                            low, high, tally, work, _, _ = self._bearings()
                         new[key] = None
                         self._time = time
                         tally.records += 1
