@@ -3,7 +3,8 @@ What every reader of JSON lines does with a record besides understanding it: key
 
 A host's module derives its parser from `RecordParser` and answers four questions about a record: what it is known by
 (`ident_of`), when it was (`time_of`), what it says about the session (`note`, asked of every record, known ones too)
-and what it counts (`count`, asked of new ones only).
+and what it counts (`count`, asked of new ones only). Of nine records in ten one question is enough (`tell`), and the
+rest of what is done with them is done in one loop, in locals (`feed`).
 
 Keys. A record with an id that is worth the name is keyed by it; others by their content and the key before them
 (`chained_key`). Local model servers number calls and messages from 1 in each session, so an id shorter than
