@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from curatord.core.cheap import dataclass, field
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Problem, Skill, linked_skills
 from curatord.core.lifecycle import Judge, SkillFacts, Verdict
@@ -137,6 +137,10 @@ class Records(Protocol):
         problems: Sequence[str],
     ) -> Observation:
         """Put what a look found into the store; return it as far as nobody has changed these records meanwhile."""
+        ...
+
+    def looked(self, look: Look) -> Sequence[str]:
+        """Take back what waits for a yes about skills that *look* did not find; return that in words."""
         ...
 
 
@@ -297,7 +301,7 @@ class Looker:
             for key, record in observations[snapshot.library].records.items():
                 known_now = facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
                 verdicts[key] = judge(known_now)
-        return Look(
+        found = Look(
             now=now,
             libraries=looks,
             facts=facts,
@@ -305,6 +309,8 @@ class Looker:
             warnings=tuple(warning for look in looks.values() for warning in look.warnings),
             twins=self.twins,
         )
+        told = self.records.looked(found) if remember else ()
+        return replace(found, warnings=(*found.warnings, *told)) if told else found
 
     def _observe(
         self,
