@@ -56,6 +56,9 @@ class _Field:
         self.metadata = metadata or {}
 
 
+_Slot: Any = type(_Field.__dict__["name"])  # of what stands for a slot in its class
+
+
 def _defining(cls: type[Any]) -> type[Any]:
     """Return the class of *cls*'s line that was made here: itself, or the nearest it inherits from."""
     return next(one for one in cls.__mro__ if "__cheap_fields__" in one.__dict__)
@@ -86,6 +89,7 @@ def _first_init(self: Any, /, *given: Any, **said: Any) -> None:
 
 def _compile_init(cls: type[Any]) -> Callable[..., None]:
     names: dict[str, Any] = {"__set": object.__setattr__, "__MISSING": _MISSING}
+    refuses = getattr(cls, "__setattr__") is not object.__setattr__  # noqa: B009 - said plainly, mypy thinks it is never
     positional: list[str] = []
     keywords: list[str] = []
     body: list[str] = []
@@ -108,7 +112,14 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
             value = f"__default_{name}"
         else:
             continue  # `__post_init__` sets it
-        body.append(f" __set(__self, {name!r}, {value})")
+        slot: Any = getattr(cls, name, None)
+        if not refuses:
+            body.append(f" __self.{name} = {value}")
+        elif type(slot) is _Slot:  # frozen: past its refusal, and without looking up the name each time
+            names[f"__set_{name}"] = slot.__set__
+            body.append(f" __set_{name}(__self, {value})")
+        else:
+            body.append(f" __set(__self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append(" __self.__post_init__()")
     parameters = ["__self", *positional, *(["*", *keywords] if keywords else [])]
