@@ -53,6 +53,8 @@ _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
 MAX_CHANGED = 10_000
 TAKEN_CARE_OF = OSError()  # stands for a job that was over before it was read
+_NO_KEYS = Guard()
+_NOT_BEGUN = Start(guard=_NO_KEYS, before=_NO_KEYS)  # of a job that nobody has looked at yet, and of one that is done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +191,7 @@ class _Job:
     file_id: int | None
     details: Details | None = None
     held: Watermark | None = None
-    start: Start = field(default_factory=Start)
+    start: Start = _NOT_BEGUN
     restarted: str | None = None
     guarded: frozenset[int] = frozenset()
 
@@ -455,7 +457,7 @@ class _Ingest:
                 while turn < place:
                     collect(wait=True)
                 self._flush()
-                job.start = Start()  # what was committed since may be history that it shares
+                job.start = _NOT_BEGUN  # what was committed since may be history that it shares
                 self._read_one(job)
                 turn = given
             elif workers.free:
@@ -530,12 +532,10 @@ class _Ingest:
                     self._adopted.add(candidate.file_id)
                     break
                 kin.append(candidate.file_id)
-        guard, before = Guard(), Guard()
+        guard = before = _NO_KEYS
         offset = 0
         if details is not None:
-            answer = resume(
-                details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
-            )
+            answer = resume(details.watermark, Facts(head=marks.head, tail=marks.tail))
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
                 self._note("restart", item.path, answer.reason)
@@ -550,7 +550,10 @@ class _Ingest:
             if offset:
                 ours = self._own_keys(own[0] if own else None)
                 again = ours if details is not None and details.restarted else []
-                guard, before = Guard(*self._store.keys(kin, kin=True), *again), Guard(*ours)
+                if kin or again:
+                    guard = Guard(*self._store.keys(kin, kin=True), *again)
+                if ours:
+                    before = Guard(*ours)
             else:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
@@ -579,14 +582,14 @@ class _Ingest:
         details: Details | None,
         *,
         offset: int = 0,
-        guard: Guard | None = None,
-        before: Guard | None = None,
+        guard: Guard = _NO_KEYS,
+        before: Guard = _NO_KEYS,
     ) -> Start:
         return Start(
             offset=offset,
             state=details.state if details is not None else b"",
-            guard=guard or Guard(),
-            before=before or Guard(),
+            guard=guard,
+            before=before,
             settled=self._settled(item, details),
             now_ms=self._now_ms,
             mtime_ms=item.mtime_ns // 1_000_000,
@@ -683,20 +686,23 @@ class _Ingest:
         )
 
     def _written(self, job: _Job, done: Slice, file_id: int) -> None:
-        """Account for a slice that is durable, and make the job go on from it."""
+        """Account for a slice that is durable, and make the job go on from it, or let go of what it held."""
         job.file_id = file_id
-        job.held = Watermark(offset=done.offset, head=done.marks.head, tail=done.marks.tail)
         job.restarted = None
-        start = job.start
-        job.start = Start(
-            offset=done.offset,
-            state=done.state,
-            guard=start.guard,
-            before=start.before,
-            settled=start.settled,
-            now_ms=start.now_ms,
-            mtime_ms=start.mtime_ms,
-        )
+        if done.last:
+            job.start, job.details, job.held = _NOT_BEGUN, None, None
+        else:
+            start = job.start
+            job.held = Watermark(offset=done.offset, head=done.marks.head, tail=done.marks.tail)
+            job.start = Start(
+                offset=done.offset,
+                state=done.state,
+                guard=start.guard,
+                before=start.before,
+                settled=start.settled,
+                now_ms=start.now_ms,
+                mtime_ms=start.mtime_ms,
+            )
         report = self._reports[job.source]
         report.bytes += done.bytes_read
         report.changed += done.last

@@ -46,6 +46,7 @@ MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word woul
 _KNOWN = (
     "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
 )
+_TAKEN = "SELECT path FROM files WHERE source = ? AND path IN (SELECT value FROM json_each(?)) AND gone_at IS NULL"
 _KNOWN_AT = _KNOWN + " AND path IN (SELECT value FROM json_each(?)) ORDER BY id"  # noqa: S608 -- constants
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
@@ -126,6 +127,7 @@ class _Batch:
     grown: list[tuple[Any, ...]] = field(default_factory=list)
     moved: list[tuple[Any, ...]] = field(default_factory=list)
     held: dict[int, _Held] = field(default_factory=dict)
+    taken: set[tuple[int, str]] = field(default_factory=set)  # source and path of files that are there
     held_parts: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict)
     sessions: dict[tuple[str, str], _Session] = field(default_factory=dict)
 
@@ -328,41 +330,44 @@ class IngestStore:
         """
         with self._transaction() as connection:
             batch = _Batch()
-            owners = self._owners(connection, readings)
+            owners = self._owners(connection, readings)  # and, as it goes on, of the anchors of the batch itself
             self._load_sessions(connection, readings, batch)
             self._load_held(connection, readings, batch)
+            self._load_taken(connection, readings, batch)
             (next_file,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
             (next_session,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sessions").fetchone()
             done: list[tuple[int, int | None, frozenset[int]]] = []
+            known = owners.keys()
             for place, reading in enumerate(readings):
-                shared = frozenset(
-                    owner
-                    for anchor in (*reading.anchors, *reading.probes)
-                    if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
-                    and owner not in reading.guarded
-                )
+                shared = _NOBODY
+                if not (known.isdisjoint(reading.anchors) and known.isdisjoint(reading.probes)):
+                    met = {owners[anchor] for anchor in (*reading.anchors, *reading.probes) if anchor in owners}
+                    shared = frozenset(met - reading.guarded)
                 if shared:
                     done.append((place, None, shared))
                     continue
-                self._refuse_counted(connection, batch, reading)
+                self._refuse_counted(batch, reading)
                 file_id = reading.file_id
                 if file_id is None:
                     file_id, next_file = next_file, next_file + 1
                     batch.files.append(_file_row(file_id, reading))
                 else:
                     self._update_file(connection, batch, file_id, reading, now_ms)
-                for other in reading.guarded - {file_id}:
-                    batch.copies.setdefault(other, []).append(file_id)
+                for other in reading.guarded:
+                    if other != file_id:
+                        batch.copies.setdefault(other, []).append(file_id)
                 for anchor in reading.anchors:
-                    batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
-                if reading.slice.findings.keys:
-                    batch.keys.append((file_id, file_id, reading.slice.findings.keys))
+                    if anchor not in owners:
+                        owners[anchor] = batch.anchors[anchor] = file_id
+                findings = reading.slice.findings
+                if findings.keys:
+                    batch.keys.append((file_id, file_id, findings.keys))
                 host = self._hosts[reading.source_id]
-                for tally in reading.slice.findings.sessions.values():
-                    session = batch.sessions.get((host, tally.session_id))
+                for name, tally in findings.sessions.items():
+                    session = batch.sessions.get((host, name))
                     if session is None:
                         session = _Session(next_session, tally.kind, tally.parent, tally.cwds[:MAX_CWDS], new=True)
-                        batch.sessions[host, tally.session_id] = session
+                        batch.sessions[host, name] = session
                         next_session += 1
                     else:
                         _join_session(session, tally)
@@ -373,11 +378,10 @@ class IngestStore:
             self._note_sources(connection, written, now_ms)
         return done
 
-    def _refuse_counted(self, connection: sqlite3.Connection, batch: _Batch, reading: Reading) -> None:
+    def _refuse_counted(self, batch: _Batch, reading: Reading) -> None:
         """Raise `BusyError` where the file does not stand where it stood when *reading* began: it would count twice."""
         if reading.file_id is None:
-            query = "SELECT 1 FROM files WHERE source = ? AND path = ? AND gone_at IS NULL"
-            stale = connection.execute(query, (reading.source_id, reading.item.path)).fetchone() is not None
+            stale = (reading.source_id, reading.item.path) in batch.taken
         else:
             row, held = batch.held.get(reading.file_id), reading.held
             expected = None if held is None else (held.offset, held.head, held.tail)
@@ -412,6 +416,15 @@ class IngestStore:
                 held = [] if cwds == "[]" else msgspec.json.decode(cwds)
                 batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, held, new=False)
 
+    def _load_taken(self, connection: sqlite3.Connection, readings: Sequence[Reading], batch: _Batch) -> None:
+        """Read which of the paths of files never seen before are known by now: to a scan that was quicker."""
+        wanted: dict[int, list[str]] = {}
+        for reading in readings:
+            if reading.file_id is None:
+                wanted.setdefault(reading.source_id, []).append(reading.item.path)
+        for source_id, paths in wanted.items():
+            batch.taken.update((source_id, row[0]) for row in connection.execute(_TAKEN, (source_id, _json(paths))))
+
     def _load_held(self, connection: sqlite3.Connection, readings: Sequence[Reading], batch: _Batch) -> None:
         """Read what is held of the files that were read before, and of their parts that are added to, all at once."""
         wanted: set[int] = set()
@@ -444,15 +457,22 @@ class IngestStore:
         row = session.rowid
         first, last, calls = tally.first_ms, tally.last_ms, tally.tool_calls
         counts = [tally.records, tally.unreadable, tally.user_turns, tally.assistant_turns]
+        told = _json(calls) if calls else "{}"
         if reading.file_id is not None:
             held = batch.held_parts.get((file_id, row))
             if held is not None:
-                counts = [a + b for a, b in zip(counts, held, strict=False)]
-                first = min((at for at in (first, held[4]) if at is not None), default=None)
-                last = max((at for at in (last, held[5]) if at is not None), default=None)
-                if held[6] != "{}":
-                    calls = summed(msgspec.json.decode(held[6]), calls)
-        batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
+                records, unreadable, user_turns, assistant_turns, held_first, held_last, held_calls = held
+                counts[0] += records
+                counts[1] += unreadable
+                counts[2] += user_turns
+                counts[3] += assistant_turns
+                if first is None or (held_first is not None and held_first < first):
+                    first = held_first
+                if last is None or (held_last is not None and held_last > last):
+                    last = held_last
+                if held_calls != "{}":
+                    told = _json(summed(msgspec.json.decode(held_calls), calls)) if calls else held_calls
+        batch.parts.append((file_id, row, tally.side, *counts, first, last, told))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
             # No record near it has a time: the file's own is the best guess, and said to be one.
@@ -538,8 +558,8 @@ class IngestStore:
     def _update_file(
         self, connection: sqlite3.Connection, batch: _Batch, file_id: int, reading: Reading, now_ms: int
     ) -> None:
-        done, held = reading.slice, batch.held[file_id]
-        if reading.guarded:
+        done, item, held = reading.slice, reading.item, batch.held[file_id]
+        if len(reading.guarded) > 1 or file_id not in reading.guarded:
             known = json.loads(held.kin)
             more = reading.guarded.difference(known, [file_id])
             if more:
@@ -549,12 +569,14 @@ class IngestStore:
         if reading.restarted:
             told = [*json.loads(held.restarts), [now_ms, reading.restarted]]
             held.restarts = _json(told[-MAX_RESTARTS:])
-        row = _file_row(file_id, reading)[1:12]
-        rest = (reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
-        if held.place == (*row[:4], 1) and held.stands[1] == row[7]:
-            batch.grown.append((*row[4:7], *row[8:], *rest))
+        mtime_ns = item.mtime_ns if done.last else 0  # stopped in its middle, it must look changed to the next scan
+        marks = done.marks
+        rest = (done.state, done.waiting, reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
+        place = (reading.source_id, item.path, _signed(item.dev), _signed(item.ino))
+        if held.place == (*place, 1) and held.stands[1] == marks.head:
+            batch.grown.append((item.size, mtime_ns, done.offset, marks.tail, *rest))
         else:
-            batch.moved.append((*row, *rest))
+            batch.moved.append((*place, item.size, mtime_ns, done.offset, marks.head, marks.tail, *rest))
         # A second reading of the file in this batch is measured by the first, and refused where it begins before it.
         held.stands = (done.offset, done.marks.head, done.marks.tail)
         if held.pieces >= MERGE_KEYS_AT:
@@ -605,6 +627,7 @@ class IngestStore:
             self._connection.execute("PRAGMA synchronous = FULL")
 
 
+_NOBODY: frozenset[int] = frozenset()
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")
 
 
@@ -633,8 +656,8 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         done.marks.tail,
         done.state,
         done.waiting,
-        _json(done.findings.bad),
-        _json(sorted(reading.guarded - {file_id})[:MAX_KIN]),
+        _json(done.findings.bad) if done.findings.bad else "[]",
+        _json(sorted(reading.guarded - {file_id})[:MAX_KIN]) if reading.guarded else "[]",
     )
 
 
