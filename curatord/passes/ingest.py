@@ -291,12 +291,10 @@ class _Ingest:
         known = self._store.known_at(self._ids[0], [path for path in paths if _printable(path) == path])
         # In the order of their rows, which then lie side by side: a burst over all files would else write most pages
         # of the database once for each batch.
-        ordered = sorted(
-            set(paths), key=lambda path: (path not in known, known[path].file_id if path in known else 0, path)
-        )
+        ordered = sorted(set(paths), key=lambda path: (path not in known, known[path][1] if path in known else 0, path))
         for place, path in enumerate(ordered):
             if place % BATCH_FILES == 0:
-                self._prepare([known[name].file_id for name in ordered[place : place + BATCH_FILES] if name in known])
+                self._prepare([known[name][1] for name in ordered[place : place + BATCH_FILES] if name in known])
             if self._stop():
                 self.report.stopped = True
                 break
@@ -311,7 +309,7 @@ class _Ingest:
                 continue
             self._reports[0].files += 1
             row = known.get(path)
-            if row is None or row.file_id in self._left:
+            if row is None or row[1] in self._left:
                 row = None
                 self._notice_move(item)
             job = self._changed(0, item, row)
@@ -342,10 +340,13 @@ class _Ingest:
         known = self._store.known(self._ids[number])
         report = self._reports[number]
         jobs = []
-        count = 0
+        news: Callable[[dict[str, Known]], Iterator[Item]] | None = getattr(source, "news", None)
+        before = len(known)
+        count = taken = 0
         take = known.pop
-        for item in source.items():
+        for item in news(known) if news is not None and known and not check_links else source.items():
             row = take(item.path, None)
+            taken += row is not None
             if check_links or item.several_links:
                 inode = (source.host, item.dev, item.ino)
                 if inode in self._inodes:
@@ -353,37 +354,33 @@ class _Ingest:
                 self._inodes.add(inode)
             count += 1
             # The usual case, told without a call: nothing changed and nothing waits.
-            if (
-                row is not None
-                and row.size == item.size
-                and row.mtime_ns == item.mtime_ns
-                and row.ino == item.ino
-                and not row.special
-            ):
-                continue
+            if row is not None:
+                _, _, _, ino, size, mtime_ns, special = row
+                if size == item.size and mtime_ns == item.mtime_ns and ino == item.ino and not special:
+                    continue
             job = self._changed(number, item, row)
             if job is not None:
                 jobs.append(job)
-        report.files = count
+        report.files = count + before - taken - len(known)  # with those that `news` took
         if known and not source.problems:
             self._touched_sources.add(number)
-            self._mark_gone(source.host, [row.file_id for row in known.values()])
+            self._mark_gone(source.host, [file_id for _, file_id, *_ in known.values()])
         return jobs
 
     def _changed(self, number: int, item: Item, row: Known | None) -> _Job | None:
         if row is None:
             return _Job(number, item, None)
-        same = row.size == item.size and row.mtime_ns == item.mtime_ns and row.ino == _signed(item.ino)
-        if not same:
-            return _Job(number, item, row.file_id)
-        if not row.special:
+        _, file_id, _, ino, size, mtime_ns, special = row
+        if size != item.size or mtime_ns != item.mtime_ns or ino != _signed(item.ino):
+            return _Job(number, item, file_id)
+        if not special:
             return None
-        details = self._store.details(row.file_id)
+        details = self._store.details(file_id)
         if details.failures:
             due = details.retry_ms is None or self._now_ms >= details.retry_ms
-            return _Job(number, item, row.file_id) if due else None
+            return _Job(number, item, file_id) if due else None
         if details.waiting and self._settled(item, details):
-            return _Job(number, item, row.file_id)
+            return _Job(number, item, file_id)
         return None
 
     def _settled(self, item: Item, details: Details | None) -> bool:

@@ -104,7 +104,10 @@ class Source(Protocol):
     """
     One place of one host.
 
-    A source may have a method `began_ns(item) -> int` beside these: when what *item* holds began, in nanoseconds since
+    A source may have two methods beside these. `news(known) -> Iterator[Item]` is `items` for who knows most of them
+    already: of the rows *known* by path (`ingest_store.Known`) it takes those out whose file is there with one link and
+    equal in inode, size and time, and yields the others; rows that are `special` stay in. And
+    `began_ns(item) -> int`: when what *item* holds began, in nanoseconds since
     1970. Items are read in this order, else in that of their files' times. It matters where copies have new times: a
     session that goes on after it was copied has the younger file, and is the older one all the same.
     """

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from curatord.adapters.sources.json_lines import JsonLinesSource
-from curatord.core.transcript.claude_code import ClaudeCodeParser
 from curatord.ports.source import LineParser, Source, Start
 
 __all__ = ["source"]
@@ -28,6 +27,8 @@ def source(path: str, fields: Mapping[str, Any] | None = None) -> Source:
 
 
 def _parser(path: str, start: Start) -> LineParser:
+    from curatord.core.transcript.claude_code import ClaudeCodeParser  # late: where nothing changed, nothing is parsed
+
     return ClaudeCodeParser(
         path,
         state=start.state,

@@ -19,10 +19,12 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Self
+from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
+from curatord.core.cheap import dataclass
 from curatord.core.transcript.lines import LineReader
+from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
 
 __all__ = ["SLICE", "JsonLinesSource", "open_quietly"]
@@ -46,7 +48,8 @@ def open_quietly(path: str) -> int:
         return os.open(path, _READ)
 
 
-class _Rest(NamedTuple):
+@dataclass(slots=True)
+class _Rest:
     """What is left of *item* from *offset* on, with up to `TAIL` bytes before it: *data* begins at *begin*."""
 
     item: Item
@@ -118,6 +121,15 @@ class JsonLinesSource:
         """Yield the files with one stat each."""
         self._problems = []
         return walk(self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems)
+
+    def news(self, known: dict[str, Known]) -> Iterator[Item]:
+        """Yield the files that are not as *known* says, and take out of it those that are (see `ports.source`)."""
+        if type(self).items is not JsonLinesSource.items:
+            return self.items()  # it lists in a way of its own
+        self._problems = []
+        return walk(
+            self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems, known=known
+        )
 
     def item_at(self, path: str) -> Item | None:
         """Return the file at *path*, or None where it is no transcript of this source."""

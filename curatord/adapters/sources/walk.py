@@ -13,12 +13,20 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
+from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item
 
 __all__ = ["item_at", "printable", "walk"]
 
 
-def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], problems: list[str]) -> Iterator[Item]:
+def walk(
+    root: str,
+    *,
+    suffixes: tuple[str, ...],
+    skip_folders: frozenset[str],
+    problems: list[str],
+    known: dict[str, Known] | None = None,
+) -> Iterator[Item]:
     """
     Yield the files below *root* (or *root* itself, where it is one) whose names end in one of *suffixes*.
 
@@ -27,6 +35,8 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
         suffixes: Of names, with the dot.
         skip_folders: Names of folders that hold no transcripts.
         problems: Gets a line for each folder that could not be listed.
+        known: Rows by path; a file that is still as its row says is not yielded, but taken out of them; nearly
+            all files of nearly all scans end here, at the cost of their stat.
 
     Raises:
         FileNotFoundError: *root* does not exist. OSError: It cannot be listed.
@@ -35,6 +45,7 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
     if not os.path.isdir(root):
         yield _item(root, top)
         return
+    rows = {} if known is None else known
     linked: set[str] = set()  # real paths of folders reached through a link
     real_root = os.path.realpath(root)
     folders = [root]
@@ -53,14 +64,24 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
                 if name.endswith(suffixes):
                     try:
                         if entry.is_file():
-                            if not _is_text(entry.path):
-                                problems.append(f"cannot name {printable(entry.path)}: {_NOT_UTF8}")
+                            path = entry.path
+                            if not path.isascii() and not _is_text(path):
+                                problems.append(f"cannot name {printable(path)}: {_NOT_UTF8}")
                                 continue
                             found = entry.stat()
-                            yield Item(
-                                entry.path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns,
-                                found.st_nlink > 1,
-                            )  # fmt: skip
+                            row = rows.pop(path, None)
+                            if row is not None:
+                                _, _, _, ino, size, mtime_ns, special = row
+                                if (
+                                    size == found.st_size
+                                    and mtime_ns == found.st_mtime_ns
+                                    and ino == found.st_ino
+                                    and found.st_nlink == 1
+                                    and not special
+                                ):
+                                    continue
+                                rows[path] = row
+                            yield _item(path, found)
                             continue
                     except FileNotFoundError:
                         continue  # gone since it was listed, or a link to nowhere

@@ -43,9 +43,11 @@ MAX_KIN = 256
 MAX_COPIES = 16
 MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
 
-_KNOWN = (
-    "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
-)
+_KNOWN_ROW = "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files"
+_KNOWN = _KNOWN_ROW + " WHERE source = ? AND gone_at IS NULL"
+# For who is most of the table: going through it takes half as long as going to each row by the index.
+_KNOWN_THROUGH = _KNOWN_ROW + " NOT INDEXED WHERE source = ? AND gone_at IS NULL"
+_SHARE = "SELECT present, (SELECT max(id) FROM files) FROM sources WHERE id = ?"
 _TAKEN = "SELECT path FROM files WHERE source = ? AND path IN (SELECT value FROM json_each(?)) AND gone_at IS NULL"
 _KNOWN_AT = _KNOWN + " AND path IN (SELECT value FROM json_each(?)) ORDER BY id"  # noqa: S608 -- constants
 _FILE = (
@@ -159,12 +161,15 @@ class IngestStore:
 
     def known(self, source_id: int) -> dict[str, Known]:
         """Return all files of the source that were there when last looked, by path."""
-        return {row[0]: Known._make(row[1:]) for row in self._connection.execute(_KNOWN, (source_id,))}
+        present, all_files = self._connection.execute(_SHARE, (source_id,)).fetchone() or (0, 0)
+        most = 2 * present > (all_files or 0)
+        rows = self._connection.execute(_KNOWN_THROUGH if most else _KNOWN, (source_id,))
+        return {row[0]: row for row in rows}
 
     def known_at(self, source_id: int, paths: Sequence[str]) -> dict[str, Known]:
         """Return those of them that are at *paths*."""
         rows = self._connection.execute(_KNOWN_AT, (source_id, _json(paths)))
-        return {row[0]: Known._make(row[1:]) for row in rows}
+        return {row[0]: row for row in rows}
 
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
