@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import sqlite3
@@ -15,6 +16,7 @@ import pytest
 
 from curatord.adapters.store.ingest import IngestStore
 from curatord.core.cheap import replace
+from curatord.core.transcript.ids import id_key
 from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
 from curatord.ports.ingest_store import Reading
@@ -783,6 +785,29 @@ def test_two_readings_of_one_file_in_one_batch_do_not_count_twice(world: World) 
     world.scan()
 
     assert {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)} == world.rows()
+
+
+@pytest.mark.parametrize(("row", "merged"), [(2048, 64), (24, 5), (8, 64)])
+def test_keys_of_a_file_that_grows_line_by_line(
+    world: World, monkeypatch: pytest.MonkeyPatch, row: int, merged: int
+) -> None:
+    """They stay in few rows, in the order of their records, whether rows are filled up or put together."""
+    monkeypatch.setattr("curatord.adapters.store.ingest.KEYS_ROW", row)
+    monkeypatch.setattr("curatord.adapters.store.ingest.MERGE_KEYS_AT", merged)
+    log = Log()
+    path = world.projects / "-home-dev-app" / "s-1.jsonl"
+    for number in range(80):
+        log.said(f"line {number}")
+        log.write(world.projects)
+        world.touch(path)
+        ((pieces,),) = world.database.connection.execute("SELECT count(*) FROM keys").fetchall()
+        assert pieces <= merged
+
+    rows = [keys for (keys,) in world.database.connection.execute("SELECT keys FROM keys ORDER BY seq")]
+
+    uuids = [json.loads(line)["uuid"] for line in log.lines]
+    assert b"".join(map(id_key, uuids)) == b"".join(rows)
+    assert world.totals()[0] == 80
 
 
 def test_work_gaps_and_newest_work(world: World) -> None:

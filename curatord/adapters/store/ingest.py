@@ -41,7 +41,8 @@ MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
 MAX_KIN = 256
 MAX_COPIES = 16
-MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
+KEYS_ROW = 2048  # bytes up to which a file's last row of keys is added to: written line by line, it would get as many
+MERGE_KEYS_AT = 64  # rows of keys of one file, then put into one
 
 _KNOWN_ROW = "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files"
 _KNOWN = _KNOWN_ROW + " WHERE source = ? AND gone_at IS NULL"
@@ -59,7 +60,9 @@ _FILES_BY_ID = _FILE + " WHERE id IN (SELECT value FROM json_each(?))"  # noqa: 
 _KEYS_OF = "SELECT file, keys FROM keys WHERE file IN (SELECT value FROM json_each(?)) ORDER BY file, seq"
 _HELD = (
     "SELECT id, offset, head, tail, source, path, dev, ino, gone_at IS NULL, bad, restarts, kin,"
-    " (SELECT count(*) FROM keys WHERE file = files.id) FROM files WHERE id IN (SELECT value FROM json_each(?))"
+    " coalesce((SELECT max(seq) FROM keys WHERE file = files.id), 0),"
+    " (SELECT CASE WHEN length(keys) < ? THEN keys END FROM keys WHERE file = files.id ORDER BY seq DESC LIMIT 1)"
+    " FROM files WHERE id IN (SELECT value FROM json_each(?))"
 )
 _UPDATED = (
     "state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, failures = 0, retry_at = NULL,"
@@ -104,14 +107,19 @@ class _Session:
 
 @dataclass(slots=True)
 class _Held:
-    """What a batch must know of the row of a file that was read before; lists are JSON texts, mostly empty ones."""
+    """
+    What a batch must know of the row of a file that was read before; lists are JSON texts, mostly empty ones.
+
+    *seq* is of its last row of keys (0: it has none), *keys* what stands in that, None where nothing more goes into it.
+    """
 
     stands: tuple[int, bytes, bytes]
     place: tuple[Any, ...]  # source, path, device, inode, and whether it is there
     bad: str
     restarts: str
     kin: str
-    pieces: int
+    seq: int
+    keys: bytes | None
 
 
 @dataclass(slots=True)
@@ -121,7 +129,8 @@ class _Batch:
     files: list[tuple[Any, ...]] = field(default_factory=list)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)
-    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    keys: dict[tuple[int, int], bytes] = field(default_factory=dict)  # by file and place
+    longer_keys: dict[tuple[int, int], bytes] = field(default_factory=dict)
     anchors: dict[int, int] = field(default_factory=dict)
     copies: dict[int, list[int]] = field(default_factory=dict)
     hours: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -357,7 +366,7 @@ class IngestStore:
                     file_id, next_file = next_file, next_file + 1
                     batch.files.append(_file_row(file_id, reading))
                 else:
-                    self._update_file(connection, batch, file_id, reading, now_ms)
+                    self._update_file(batch, file_id, reading, now_ms)
                 for other in reading.guarded:
                     if other != file_id:
                         batch.copies.setdefault(other, []).append(file_id)
@@ -366,7 +375,7 @@ class IngestStore:
                         owners[anchor] = batch.anchors[anchor] = file_id
                 findings = reading.slice.findings
                 if findings.keys:
-                    batch.keys.append((file_id, file_id, findings.keys))
+                    _add_keys(batch, file_id, findings.keys)
                 host = self._hosts[reading.source_id]
                 for name, tally in findings.sessions.items():
                     session = batch.sessions.get((host, name))
@@ -444,7 +453,7 @@ class IngestStore:
                 if session is not None:
                     pairs.append((reading.file_id, session.rowid))
         if wanted:
-            for row in connection.execute(_HELD, (_json(sorted(wanted)),)):
+            for row in connection.execute(_HELD, (KEYS_ROW, _json(sorted(wanted)))):
                 batch.held[row[0]] = _Held(row[1:4], row[4:9], *row[9:])
         if pairs:
             for row in connection.execute(_PARTS, (_json(pairs),)):
@@ -537,11 +546,15 @@ class IngestStore:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             batch.events,
         )
+        many("INSERT INTO keys VALUES (?, ?, ?)", [(*at, keys) for at, keys in batch.keys.items()])
         many(
-            "INSERT INTO keys (file, seq, keys) VALUES"
-            " (?, (SELECT coalesce(max(seq), 0) + 1 FROM keys WHERE file = ?), ?)",
-            batch.keys,
+            "UPDATE keys SET keys = ? WHERE file = ? AND seq = ?",
+            [(keys, *at) for at, keys in batch.longer_keys.items()],
         )
+        for file_id in {file_id for file_id, seq in batch.keys if seq > MERGE_KEYS_AT}:
+            whole = b"".join(self.keys([file_id], kin=False))
+            connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
+            connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
         for file_id, copies in batch.copies.items():
             (told,) = connection.execute("SELECT copies FROM files WHERE id = ?", (file_id,)).fetchone()
             held = json.loads(told)
@@ -560,9 +573,7 @@ class IngestStore:
             [(*at, turns) for at, turns in batch.days.items()],
         )
 
-    def _update_file(
-        self, connection: sqlite3.Connection, batch: _Batch, file_id: int, reading: Reading, now_ms: int
-    ) -> None:
+    def _update_file(self, batch: _Batch, file_id: int, reading: Reading, now_ms: int) -> None:
         done, item, held = reading.slice, reading.item, batch.held[file_id]
         if len(reading.guarded) > 1 or file_id not in reading.guarded:
             known = json.loads(held.kin)
@@ -584,10 +595,6 @@ class IngestStore:
             batch.moved.append((*place, item.size, mtime_ns, done.offset, marks.head, marks.tail, *rest))
         # A second reading of the file in this batch is measured by the first, and refused where it begins before it.
         held.stands = (done.offset, done.marks.head, done.marks.tail)
-        if held.pieces >= MERGE_KEYS_AT:
-            whole = b"".join(self.keys([file_id], kin=False))
-            connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
-            connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
 
     def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading], now_ms: int) -> None:
         """Add to the sources what `doctor` wants to know."""
@@ -664,6 +671,21 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         _json(done.findings.bad) if done.findings.bad else "[]",
         _json(sorted(reading.guarded - {file_id})[:MAX_KIN]) if reading.guarded else "[]",
     )
+
+
+def _add_keys(batch: _Batch, file_id: int, keys: bytes) -> None:
+    """Put *keys* behind those of the file: into its last row while that is short, else into a row of their own."""
+    held = batch.held.get(file_id)
+    if held is None:
+        batch.keys[file_id, 1] = keys
+        return
+    if held.keys is not None and len(held.keys) + len(keys) <= KEYS_ROW:
+        held.keys += keys
+        at = (file_id, held.seq)
+        (batch.keys if at in batch.keys else batch.longer_keys)[at] = held.keys
+        return
+    held.seq += 1
+    held.keys = batch.keys[file_id, held.seq] = keys
 
 
 def _details(row: tuple[Any, ...]) -> Details:
