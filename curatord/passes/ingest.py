@@ -31,7 +31,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
-from curatord.core.transcript.ids import Guard, anchors_of, content_key, probes_of
+from curatord.core.transcript.ids import KEY_BYTES, Guard, anchors_of, content_key, probes_of
 from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
@@ -225,6 +225,7 @@ class _Ingest:
         self._salts = [int.from_bytes(content_key(source.host.encode()), "big", signed=True) for source in sources]
         self._batch: list[tuple[_Job, Slice]] = []
         self._batch_bytes = 0
+        self._unwritten: set[int] = set()  # files of the batch, and those that they share records with
         self._touched: set[tuple[str, str]] = set()
         self._inodes: set[tuple[str, int, int]] = set()
         self._gone: dict[str, bool] = {}
@@ -541,7 +542,7 @@ class _Ingest:
         if details is not None or kin:
             own = [details.file_id] if details is not None else []
             kin += details.kin if details is not None else ()
-            if kin:
+            if kin and not self._unwritten.isdisjoint(self._store.related(kin)):
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
             if offset:
@@ -606,6 +607,7 @@ class _Ingest:
 
     def _add(self, job: _Job, done: Slice) -> None:
         self._batch.append((job, done))
+        self._unwritten |= job.guarded
         self._batch_bytes += done.bytes_read
         if done.last and (len(self._batch) >= BATCH_FILES or self._batch_bytes >= BATCH_BYTES):
             self._flush()
@@ -613,6 +615,7 @@ class _Ingest:
     def _flush(self) -> bool:
         """Commit the batch; return whether the last of it had to be read again."""
         batch, self._batch, self._batch_bytes = self._batch, [], 0
+        self._unwritten.clear()
         if not batch:
             return False
         readings = [self._reading(job, done) for job, done in batch]
@@ -668,7 +671,7 @@ class _Ingest:
 
     def _reading(self, job: _Job, done: Slice) -> Reading:
         salt = self._salts[job.source]
-        details = job.details
+        details, keys = job.details, done.findings.keys
         return Reading(
             source_id=self._ids[job.source],
             item=job.item,
@@ -676,8 +679,8 @@ class _Ingest:
             held=job.held,
             slice=done,
             guarded=job.guarded,
-            anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
-            probes=[probe ^ salt for probe in probes_of(done.findings.keys)],
+            anchors=[anchor ^ salt for anchor in anchors_of(keys, done.findings.heads)],
+            probes=[probe ^ salt for probe in probes_of(keys)] if len(keys) > KEY_BYTES else (),
             grown=details is not None and details.whole and not details.gone and job.item.size > details.size,
             restarted=job.restarted,
         )

@@ -286,6 +286,10 @@ class IngestWriter(Protocol):
         """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         ...
 
+    def related(self, file_ids: Iterable[int]) -> list[int]:
+        """Return the files and, nearest first and bounded, all that repeat or are repeated by one of them."""
+        ...
+
     def write(self, readings: Sequence[Reading], *, now_ms: int) -> list[tuple[int, int | None, frozenset[int]]]:
         """
         Commit the readings in one transaction, each of them whole or, where it meets others' anchors, not at all.

@@ -403,6 +403,36 @@ def test_original_that_grows_after_its_fork(world: World) -> None:
     assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1), "s-2": (2, 0, 2, 0, {}, 0)}
 
 
+def test_forks_that_grow_are_committed_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is read under the guard of its original; only where that waits to be committed itself, it goes first."""
+    logs = [a_log(f"s-{number}", name=f"a-{number}") for number in range(5)]
+    forks = [log.forked(f"fork-{number}") for number, log in enumerate(logs)]
+    for log, fork in zip(logs, forks, strict=True):
+        fork.said("another way")
+        log.write(world.projects)
+        fork.write(world.projects)
+    world.scan()
+    logs[0].said("here too")
+    logs[0].write(world.projects)
+    for fork in forks:
+        fork.said("and on")
+        fork.write(world.projects)
+    sizes: list[int] = []
+    write = IngestStore.write
+
+    def noting(self: IngestStore, readings: Sequence[Reading], *, now_ms: int) -> Any:
+        sizes.append(len(readings))
+        return write(self, readings, now_ms=now_ms)
+
+    monkeypatch.setattr(IngestStore, "write", noting)
+
+    report = world.scan()
+
+    assert 6 == report.sources[0].records
+    assert 6 == sum(sizes)
+    assert 2 == len(sizes)
+
+
 def test_fork_of_a_fork_meets_both(world: World) -> None:
     """A third file with history of two others passes over both."""
     log = a_log()

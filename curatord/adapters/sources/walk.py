@@ -98,7 +98,7 @@ def walk(
 def item_at(path: str) -> tuple[Item, bool]:
     """Return *path* as an item, and whether it is a regular file; raises `FileNotFoundError` or another `OSError`."""
     found = os.stat(path)
-    if not _is_text(path):
+    if not path.isascii() and not _is_text(path):
         raise OSError(errno.EILSEQ, _NOT_UTF8)
     return _item(path, found), stat.S_ISREG(found.st_mode)
 

@@ -216,14 +216,20 @@ class IngestStore:
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
         """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         found: list[bytes] = []
-        wanted = list(dict.fromkeys(file_ids))
-        for file_id in wanted:  # grows while it is gone through
-            if kin and len(wanted) < MAX_KIN:
-                told = self._connection.execute("SELECT kin, copies FROM files WHERE id = ?", (file_id,)).fetchone()
-                wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
+        for file_id in self.related(file_ids) if kin else dict.fromkeys(file_ids):
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
         return found
+
+    def related(self, file_ids: Iterable[int]) -> list[int]:
+        """Return the files and, nearest first and bounded, all that repeat or are repeated by one of them."""
+        wanted = list(dict.fromkeys(file_ids))
+        for file_id in wanted:  # grows while it is gone through
+            if len(wanted) >= MAX_KIN:
+                break
+            told = self._connection.execute("SELECT kin, copies FROM files WHERE id = ?", (file_id,)).fetchone()
+            wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
+        return wanted
 
     def moved(self, file_id: int, source_id: int, item: Item, *, now_ms: int) -> None:
         """Note that a file is now at *item*'s path, and unchanged."""
