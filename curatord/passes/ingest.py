@@ -35,9 +35,9 @@ from curatord.core.transcript.ids import KEY_BYTES, Guard, anchors_of, content_k
 from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
-from curatord.ports.ingest_store import Details, IngestWriter, Known, Reading
+from curatord.ports.ingest_store import Census, Details, IngestWriter, Known, Reading
 from curatord.ports.reader_pool import PoolResult, ReaderPool
-from curatord.ports.source import Item, Slice, Source, Start
+from curatord.ports.source import Item, News, Slice, Source, Start
 
 __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
 
@@ -338,17 +338,26 @@ class _Ingest:
                 self._mark_gone(self._sources[0].host, [file_id])
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
+        news: News | None = None if check_links else getattr(source, "news", None)
+        if news is not None and self._lazily:
+            found = self._list_again(number, source, news)
+            if found is not None:
+                return found
         known = self._store.known(self._ids[number])
         report = self._reports[number]
         jobs = []
-        news: Callable[[dict[str, Known]], Iterator[Item]] | None = getattr(source, "news", None)
         before = len(known)
         count = taken = 0
+        several = False  # items with several names; those may be there under another one, so a census cannot tell
+        marks: set[int] = set()
         take = known.pop
-        for item in news(known) if news is not None and known and not check_links else source.items():
+        for item in (
+            source.items() if news is None or not known else news(known, collect=marks if self._lazily else None)
+        ):
             row = take(item.path, None)
             taken += row is not None
             if check_links or item.several_links:
+                several = True
                 inode = (source.host, item.dev, item.ino)
                 if inode in self._inodes:
                     continue
@@ -363,10 +372,27 @@ class _Ingest:
             if job is not None:
                 jobs.append(job)
         report.files = count + before - taken - len(known)  # with those that `news` took
+        same = len(marks) + taken == before == report.files and not known and not jobs
+        if marks and same and not several and not source.problems:
+            self._store.keep_census(self._ids[number], Census(frozenset(marks), taken))
         if known and not source.problems:
             self._touched_sources.add(number)
             self._mark_gone(source.host, [file_id for _, file_id, *_ in known.values()])
         return jobs
+
+    def _list_again(self, number: int, source: Source, news: News) -> list[_Job] | None:
+        """Return what is to be read by the census of the scan before; None where it does not tell."""
+        census = self._store.census(self._ids[number])
+        if census is None:
+            return None
+        left = set(census.marks)
+        items = list(news({}, census=left))
+        known = self._store.known_at(self._ids[number], [item.path for item in items]) if items else {}
+        if left or source.problems or len(known) != census.special or any(item.several_links for item in items):
+            return None  # something has changed or is gone: the rows of all tell what
+        self._reports[number].files = len(census.marks) + len(items)
+        changed = (self._changed(number, item, known.get(item.path)) for item in items)
+        return [job for job in changed if job is not None]
 
     def _changed(self, number: int, item: Item, row: Known | None) -> _Job | None:
         if row is None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from curatord.ports.source import Item, Slice
 
 __all__ = [
+    "Census",
     "CreatedBy",
     "Details",
     "IngestReader",
@@ -41,6 +42,19 @@ A file's row as far as "unchanged?" needs it: path, file id, device, inode, size
 Device and inode are signed; *special*: it waits for something or failed, see its `Details`. A plain tuple, since a scan
 that finds nothing new makes one for each file and little else: names for its places would cost a tenth of it.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """
+    All files of a source at a time when none of them was news, for who looks again soon: some 70 bytes a file.
+
+    *marks* are `hash((path, inode, size, mtime_ns))` of those whose rows are equal to what is there, which is as good
+    as their rows while nothing is written; *special* counts the others, which wait for something or failed.
+    """
+
+    marks: frozenset[int]
+    special: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +266,14 @@ class IngestWriter(Protocol):
 
     def known(self, source_id: int) -> dict[str, Known]:
         """Return all files of the source that were there when last looked, by path."""
+        ...
+
+    def census(self, source_id: int) -> Census | None:
+        """Return what `keep_census` was given last, None where anything was written since, by whomever."""
+        ...
+
+    def keep_census(self, source_id: int, census: Census) -> None:
+        """Keep *census*, made of the rows that `known` returned last, in memory."""
         ...
 
     def known_at(self, source_id: int, paths: Sequence[str]) -> dict[str, Known]:

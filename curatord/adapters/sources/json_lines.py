@@ -122,13 +122,21 @@ class JsonLinesSource:
         self._problems = []
         return walk(self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems)
 
-    def news(self, known: dict[str, Known]) -> Iterator[Item]:
+    def news(
+        self, known: dict[str, Known], *, collect: set[int] | None = None, census: set[int] | None = None
+    ) -> Iterator[Item]:
         """Yield the files that are not as *known* says, and take out of it those that are (see `ports.source`)."""
         if type(self).items is not JsonLinesSource.items:
             return self.items()  # it lists in a way of its own
         self._problems = []
         return walk(
-            self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems, known=known
+            self.root,
+            suffixes=self._suffixes,
+            skip_folders=self._skip_folders,
+            problems=self._problems,
+            known=known,
+            collect=collect,
+            census=census,
         )
 
     def item_at(self, path: str) -> Item | None:

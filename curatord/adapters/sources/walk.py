@@ -26,6 +26,8 @@ def walk(
     skip_folders: frozenset[str],
     problems: list[str],
     known: dict[str, Known] | None = None,
+    collect: set[int] | None = None,
+    census: set[int] | None = None,
 ) -> Iterator[Item]:
     """
     Yield the files below *root* (or *root* itself, where it is one) whose names end in one of *suffixes*.
@@ -37,6 +39,8 @@ def walk(
         problems: Gets a line for each folder that could not be listed.
         known: Rows by path; a file that is still as its row says is not yielded, but taken out of them; nearly
             all files of nearly all scans end here, at the cost of their stat.
+        collect: Gets the mark of each file that was taken out of *known* (`ingest_store.Census`).
+        census: Marks; a file that has one of them is not yielded, and its mark taken out.
 
     Raises:
         FileNotFoundError: *root* does not exist. OSError: It cannot be listed.
@@ -79,8 +83,15 @@ def walk(
                                     and found.st_nlink == 1
                                     and not special
                                 ):
+                                    if collect is not None:
+                                        collect.add(hash((path, ino, size, mtime_ns)))
                                     continue
                                 rows[path] = row
+                            elif census is not None:
+                                mark = hash((path, found.st_ino, found.st_size, found.st_mtime_ns))
+                                if mark in census and found.st_nlink == 1:
+                                    census.discard(mark)
+                                    continue
                             yield _item(path, found)
                             continue
                     except FileNotFoundError:

@@ -32,7 +32,7 @@ from curatord.core.transcript.events import (
 )
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
-from curatord.ports.ingest_store import Details, Known, Reading
+from curatord.ports.ingest_store import Census, Details, Known, Reading
 from curatord.ports.source import Item
 
 __all__ = ["IngestStore"]
@@ -151,6 +151,8 @@ class IngestStore:
         self._connection = database.connection
         self._hosts: dict[int, str] = {}
         self._versions: dict[int, set[str]] = {}
+        self._censuses: dict[int, tuple[int, Census]] = {}  # by source, with the version of the database
+        self._known_at: dict[int, int] = {}  # by source, the version of the database when its rows were read
         self._unwritten: dict[int, int] = {}  # source -> time of a complete scan that found nothing new
 
     # -- sources and files
@@ -170,10 +172,24 @@ class IngestStore:
 
     def known(self, source_id: int) -> dict[str, Known]:
         """Return all files of the source that were there when last looked, by path."""
+        self._known_at[source_id] = self._version()
         present, all_files = self._connection.execute(_SHARE, (source_id,)).fetchone() or (0, 0)
         most = 2 * present > (all_files or 0)
         rows = self._connection.execute(_KNOWN_THROUGH if most else _KNOWN, (source_id,))
         return {row[0]: row for row in rows}
+
+    def census(self, source_id: int) -> Census | None:
+        """Return what `keep_census` was given last, None where anything was written since, by whomever."""
+        version, census = self._censuses.get(source_id, (0, None))
+        return census if census is not None and version == self._version() else None
+
+    def keep_census(self, source_id: int, census: Census) -> None:
+        """Keep *census*, made of the rows that `known` returned last, in memory."""
+        self._censuses[source_id] = (self._known_at[source_id], census)
+
+    def _version(self) -> int:
+        """Return a number that is another one when another connection has written; our own writing clears censuses."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def known_at(self, source_id: int, paths: Sequence[str]) -> dict[str, Known]:
         """Return those of them that are at *paths*."""
@@ -628,6 +644,7 @@ class IngestStore:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection in a transaction that need not be on the platter when it ends; later ones are strict."""
+        self._censuses.clear()
         self._connection.execute("PRAGMA synchronous = NORMAL")
         try:
             with self._database.transaction() as connection:
