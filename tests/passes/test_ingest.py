@@ -947,6 +947,22 @@ def test_a_scan_that_comes_soon_knows_what_another_process_wrote(world: World) -
     assert (1, 1) == (looking.read, report.sources[0].changed)
 
 
+def test_a_scan_that_comes_soon_knows_what_was_written_meanwhile(world: World) -> None:
+    """A file grew, was read by itself, and was put back just as it was: its row is no longer what was remembered."""
+    path = some_logs(world)[0]
+    data, found = path.read_bytes(), path.stat()
+    with path.open("ab") as file:
+        file.write(data.splitlines(keepends=True)[0].replace(b'"uuid": "', b'"uuid": "f'))
+    world.touch(path)
+    path.write_bytes(data)
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+    report = world.scan(lazily=True)
+
+    assert 1 == report.sources[0].changed
+    assert 16 == world.totals()[0]
+
+
 def test_files_with_several_names_are_never_remembered(world: World) -> None:
     """Which of the names counts is found out anew each time, and by one listing."""
     paths = some_logs(world)
