@@ -10,9 +10,10 @@ What happens to a source, in this order, and what a cut leaves behind:
 1. All items are listed and compared with the table of known files, which is read once. Equal in inode, size and time:
    done. (Nothing written.)
 2. Known files that were not listed are marked gone. (Their counts stay; a mark too many is taken back when they are
-seen.) 3. The changed ones are read, oldest first, since hosts delete those first (bugs B095). Each is looked up by
-path, else
-   among the gone by its head: then it was moved and keeps its row.
+   seen.)
+3. The changed ones are read: those that are known in the order of their rows, then the others, oldest first, since
+   hosts delete those first (bugs B095). Each is looked up by path, else among the gone by its head: then it was moved
+   and keeps its row.
 4. `core.watermark.resume` says from where; a slice is parsed; slices gather to a batch. (Nothing written.)
 5. The batch is committed in one transaction: watermark, parser state, counts, events, keys, anchors. (Before or after.)
    A slice that meets another file's anchors shares history with it: it is not written, but read again under the guard
@@ -257,8 +258,10 @@ class _Ingest:
                 listed.append(False)
             for problem in source.problems:
                 self._note("problem", source.path, problem)
-        # Oldest first over all sources; equal times by name, so that two scans do the same.
-        jobs.sort(key=lambda job: (self._began_ns(job), job.item.path))
+        # Files that are known in the order of their rows, which then lie side by side: after a burst over all of them
+        # each batch would else write most pages of the database. The others behind them, oldest first: what such a file
+        # has from one that is known should stay with that. Equal times by name, so that two scans do the same.
+        jobs.sort(key=lambda job: (job.file_id is None, job.file_id or self._began_ns(job), job.item.path))
         self._to_do = sum(job.item.size for job in jobs)
         self._touched_sources.update(job.source for job in jobs)
         if pool is not None and self._to_do >= POOL_FROM:
