@@ -107,6 +107,11 @@ class DaemonApp(Protocol):
         """The paths of the libraries that it may change, for other daemons' `doctor`."""
         ...
 
+    @property
+    def figures_at(self) -> str | None:
+        """Where figures may be asked for just now, as `metrics.listen` says it; None: nowhere."""
+        ...
+
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie: places, libraries and their hosts are looked for anew."""
         ...
@@ -705,6 +710,7 @@ class Daemon:
             "scanned_at": iso(self._scanned.at) if self._scanned is not None else None,
             "watches": [{"path": s.path, "how": s.how, "reason": s.reason} for s in self._states],
             "libraries": list(self._app.curated),
+            "figures_at": self._app.figures_at,
             "version": __version__,
             "last_error": self._first_trouble(but=UNWRITTEN),  # which is over once this is written
             "observer_restarts": self._watcher.restarts if self._watcher else 0,

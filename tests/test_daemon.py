@@ -41,6 +41,7 @@ class App:
     state_dir = Path(os.environ["STATE"])
     watch_mode = "auto"
     curated = ("/home/u/.claude/skills",)
+    figures_at = None
     tries = 0
     @property
     def rescan_every_s(self):

@@ -15,14 +15,13 @@ import os
 import queue
 import select
 import socket
-import stat
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from curatord.adapters.local_socket import Listener, bind, peer_uid, unbind
+from curatord.adapters.local_socket import Listener, bind, is_at, peer_uid, unbind
 from curatord.core.control import MAX_ANSWER, MAX_QUESTION, Ask, BadAskError, answer_line, read_ask
 from curatord.errors import CuratorError
 from curatord.logs import Log
@@ -181,7 +180,7 @@ class ControlServer:
     def check(self) -> None:
         """Listen anew where somebody removed or replaced the socket, as cleaners of old files do, or where none was."""
         if self._listener is not None:
-            if self._is_ours():
+            if is_at(self.path, self._inode):  # whoever asks holds the daemon's lock, so the place is ours
                 return
             self._log.warning("control.renewed", path=str(self.path), reason="the socket was gone")
             self._listener.stop(0.0)
@@ -194,14 +193,6 @@ class ControlServer:
         if listener is not None:
             unbind(self.path, self._inode)
             listener.stop(within_s)
-
-    def _is_ours(self) -> bool:
-        """Return whether our socket is the one that others find; whoever asks holds the daemon's lock."""
-        try:
-            found = self.path.lstat()
-        except OSError:
-            return False
-        return stat.S_ISSOCK(found.st_mode) and found.st_ino == self._inode
 
     def _failed(self, error: Exception) -> None:
         self._log.error("control.failed", error=f"{type(error).__name__}: {error}", exc_info=error)

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["Listener", "bind", "connect", "is_listened_at", "peer_uid", "unbind"]
+__all__ = ["Listener", "bind", "connect", "is_at", "is_listened_at", "peer_uid", "unbind"]
 
 ADDRESS_BYTES = 103  # of any of our systems, the closing NUL left out
 BACKLOG = 16
@@ -95,11 +95,19 @@ def is_listened_at(folder: Path, name: str) -> bool:
         return True
 
 
+def is_at(path: Path, inode: int) -> bool:
+    """Return whether the socket with *inode* is the one that others find at *path*."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_ino == inode
+
+
 def unbind(path: Path, inode: int) -> None:
     """Remove the socket at *path* if it is the one with *inode*: another may have taken its place."""
-    with contextlib.suppress(OSError):
-        found = path.lstat()
-        if stat.S_ISSOCK(found.st_mode) and found.st_ino == inode:
+    if is_at(path, inode):
+        with contextlib.suppress(OSError):
             path.unlink()
 
 

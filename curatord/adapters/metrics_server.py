@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from curatord.adapters.local_socket import Listener, bind, is_listened_at, unbind
+from curatord.adapters.local_socket import Listener, bind, is_at, is_listened_at, unbind
 from curatord.core.listen import TcpPlace, UnixPlace, is_loopback, place_of
 from curatord.core.metrics import CONTENT_TYPE
 from curatord.errors import ConfigError
 from curatord.logs import Log
 
-__all__ = ["MetricsServer"]
+__all__ = ["MetricsServer", "why_not_there"]
 
 WITHIN_S = 5.0
 MAX_HEAD = 8 * 1024
 SLOTS = 4
+TAKEN = "another program listens there"
 
 
 class MetricsServer:
@@ -38,6 +40,7 @@ class MetricsServer:
         self._log = log
         self._listener: Listener | None = None
         self._inode = 0
+        self._unavailable: str | None = None  # why it could not be renewed, as it was said
 
     def start(self) -> None:
         """
@@ -60,6 +63,35 @@ class MetricsServer:
         self._listener = Listener(listening, self._serve, name="metrics", slots=SLOTS, failed=self._failed)
         self._listener.start()
 
+    @property
+    def listening(self) -> bool:
+        """Whether it can be asked, as far as it knows."""
+        return self._listener is not None
+
+    def check(self) -> None:
+        """
+        Listen anew where somebody removed the socket, as cleaners of old files do; it is tried again at each call.
+
+        What another program put in its place is left, and said once.
+        """
+        if isinstance(self._place, TcpPlace):
+            return
+        if self._listener is not None:
+            if is_at(Path(self._place.path), self._inode):
+                return
+            self._log.warning("metrics.lost", listen=self.listen, reason="the socket was gone")
+            self._listener.stop(0.0)
+            self._listener = None
+        try:
+            self.start()
+        except ConfigError as error:
+            if str(error) != self._unavailable:
+                self._unavailable = str(error)
+                self._log.warning("metrics.unavailable", error=str(error), hint="it is tried again at each tick")
+            return
+        self._unavailable = None
+        self._log.info("metrics.listening", listen=self.listen)
+
     def stop(self) -> None:
         """Close it."""
         listener, self._listener = self._listener, None
@@ -71,13 +103,10 @@ class MetricsServer:
 
     def _bound(self, place: TcpPlace | UnixPlace) -> socket.socket:
         if isinstance(place, TcpPlace):
-            family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-            return socket.create_server((place.host, place.port), family=family, backlog=8)
+            return _bound_tcp(place)
         path = Path(place.path)
-        if path.exists() and not path.is_socket():
-            raise FileExistsError(f"{path} is there, and is no socket")
-        if is_listened_at(path.parent, path.name):
-            raise OSError(errno.EADDRINUSE, "another program listens there")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _leave_alone(path)
         made = bind(path.parent, path.name)
         self._inode = path.lstat().st_ino
         return made
@@ -114,6 +143,46 @@ class MetricsServer:
         if words[1].partition("?")[0] not in ("/metrics", "/metrics/"):
             return "404 Not Found", "the page is /metrics\n"
         return "200 OK", self._page()
+
+
+def why_not_there(listen: str) -> str | None:
+    """Return in words why no daemon could begin to listen at *listen* now, or None; nothing is left of the try."""
+    from curatord.adapters.vitals.outlets import why_unwritable
+
+    place = place_of(listen)
+    if isinstance(place, UnixPlace) and (wrong := why_unwritable(place.path)) is not None:
+        return wrong
+    try:
+        if isinstance(place, TcpPlace):
+            _bound_tcp(place).close()
+        else:
+            _leave_alone(Path(place.path))
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _bound_tcp(place: TcpPlace) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family, backlog=8)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        words = os.strerror(error.errno)  # without what Python adds to them, which names the address a second time
+        if error.errno == errno.EADDRINUSE:
+            words = TAKEN
+        elif error.errno == errno.EACCES and place.port < 1024:
+            words = "ports below 1024 are root's"
+        raise OSError(error.errno, words) from error
+
+
+def _leave_alone(path: Path) -> None:
+    """Raise OSError where what stands at *path* is not ours to replace."""
+    if path.exists() and not path.is_socket():
+        raise FileExistsError(f"{path} is there, and is no socket")
+    if is_listened_at(path.parent, path.name):
+        raise OSError(errno.EADDRINUSE, TAKEN)
 
 
 def _is_ours(host: str) -> bool:

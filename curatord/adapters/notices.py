@@ -3,8 +3,14 @@ The ways by which a notice leaves: a file of one line, or a command of the user'
 
 The file is replaced as a whole, so that a prompt which reads it in that moment sees the old line or the new one. The
 command is a program and its arguments, never a shell's line; it gets the text on its standard input and of our
-environment only what a desktop or a chat hook needs to run: keys of models stay here. It is ended after its time, with
-all it has started, and its failure is words for the log and nothing else.
+environment only what a desktop or a chat hook needs to run: keys of models stay here. Its failure is words for the log
+and nothing else.
+
+What is ended, and when: the command leads a process group of its own, and all of it has the same time. Where the
+command ends well and leaves something at work (`mail` delivers behind its own back), that may finish within the time
+that is left. Whatever of the group is there when the time is over, when curatord stops, or when the command fails is
+ended (SIGKILL), so that nothing piles up behind notices. A process that left the group (`setsid`) is not looked for:
+whoever wants something to outlive the command says so by that.
 """
 
 from __future__ import annotations
@@ -64,7 +70,7 @@ def run_command(
     stop: Callable[[], bool],
 ) -> str | None:
     """
-    Give *text* to *command* and return what went wrong in words, or None.
+    Give *text* to *command* and return what went wrong in words, or None; nothing of its process group is left then.
 
     Args:
         command: The program, by its path or found on PATH, and its arguments.
@@ -92,7 +98,7 @@ def run_command(
         os.set_blocking(errors.fileno(), False)
         said = bytearray()
         why = _waited(process, text, timeout_s, stop, lambda: _taken(errors.fileno(), said))
-        _taken(errors.fileno(), said)  # what it left behind; who it left behind is not waited for
+        _taken(errors.fileno(), said)  # the last it said; a process that left its group may hold the pipe open
     if why is None and process.returncode == 0:
         return None
     if why is None:
@@ -119,7 +125,12 @@ def _signal(number: int) -> str:
 def _waited(
     process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool], drain: Callable[[], None]
 ) -> str | None:
-    """Feed *process* and wait for its end, draining what it says; return why it had to be ended, or None."""
+    """
+    Feed *process* and wait for its end and that of its group, draining what it says; end what is left.
+
+    Returns:
+        Why something had to be ended, or None.
+    """
     assert process.stdin is not None, "it was asked for"
     with contextlib.suppress(OSError):  # it need not read; a line fits into any pipe
         process.stdin.write(text.encode() + b"\n")
@@ -127,13 +138,36 @@ def _waited(
     with contextlib.suppress(OSError):
         process.stdin.close()
     until = time.monotonic() + timeout_s
-    while process.poll() is None:
+    why = None
+    while process.poll() is None or (process.returncode == 0 and _is_anybody_left(process.pid)):
         drain()
         stopping = stop()
         if stopping or time.monotonic() >= until:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return "ended, since curatord stops" if stopping else f"ended after {timeout_s:g} s"
+            what = "ended" if process.poll() is None else "it ended well, and what it left at work was ended"
+            why = f"{what}, since curatord stops" if stopping else f"{what} after {timeout_s:g} s"
+            break
         time.sleep(LOOK_EVERY_S)
-    return None
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or one who became another user
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return why
+
+
+def _is_anybody_left(group: int) -> bool:
+    """
+    Return whether a process is in *group*, whose leader has ended.
+
+    The kernel gives the number to nobody else while somebody is, and hardly within the moment between two looks.
+    """
+    with contextlib.suppress(
+        ChildProcessError
+    ):  # the first process of a container inherits what is left, and buries it
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # only the dead (macOS), or one who became another user: not ours to wait for
+    return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from curatord.errors import ConfigError
+from curatord.adapters.small_files import read_small
+from curatord.errors import ConfigError, OwnershipError
 from curatord.ports.prompts import Prompt
 
 __all__ = ["PromptFiles"]
@@ -29,8 +30,9 @@ class PromptFiles:
         file = name if "." in name else f"{name}.md"
         if self._folder is not None:
             path = self._folder / file
-            if path.exists():
-                return Prompt(name=name, text=_own(path), own=True)
+            own = _own(path)
+            if own is not None:
+                return Prompt(name=name, text=own, own=True)
             if not self._folder.is_dir():
                 raise ConfigError(
                     f"prompts: {self._folder} is no folder",
@@ -41,13 +43,18 @@ class PromptFiles:
         return Prompt(name=name, text=text)
 
 
-def _own(path: Path) -> str:
+def _own(path: Path) -> str | None:
+    """Return the text of the user's own file, or None where there is none."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_small(str(path))
+        if data is None:
+            return None
         text = data.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be used as a prompt: {error}", key="prompts", file=str(path)) from error
+    except (OwnershipError, UnicodeDecodeError) as error:
+        hint = "let this user read it as a file of text, or take `prompts` out of the configuration"
+        raise ConfigError(
+            f"{path} cannot be used as a prompt: {error}", key="prompts", file=str(path), hint=hint
+        ) from error
     if len(data) > MAX_BYTES or not text.strip():
         what = f"longer than {MAX_BYTES} bytes" if text.strip() else "empty"
         raise ConfigError(f"{path} is {what}", key="prompts", file=str(path), hint="shorten it, or remove it")

@@ -63,16 +63,47 @@ def carry_out(changes: Sequence[FileChange]) -> None:
             ) from error
 
 
-def make_folder(path: str) -> bool:
-    """Make the folder *path*, private to its user, and return whether it was not there."""
-    there = Path(path).is_dir()
+def make_folder(path: str, *, owner: tuple[int, int] | None = None) -> bool:
+    """
+    Make the folder *path*, private to its user, and return whether it was not there.
+
+    *owner*: user and group that it and the folders made above it belong to, where root makes them in that user's home.
+    Links are not followed then: else the user could have root make and hand over a folder anywhere.
+
+    Raises:
+        StateError: It cannot be made.
+    """
+    there = os.path.isdir(path)  # noqa: PTH112 - pathlib's raises where this user may not look
     try:
-        Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if owner is None:
+            Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        else:
+            _make_for(path, owner)
     except OSError as error:
         raise StateError(
             f"cannot make {path}: {error.strerror}", hint="look at the rights of the folder above"
         ) from error
     return not there
+
+
+def _make_for(path: str, owner: tuple[int, int]) -> None:
+    """Make *path*, absolute and without links in it, step by step; what is made is given to *owner*."""
+    *above, last = [name for name in path.split("/") if name]
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open("/", flags)
+    try:
+        for name in (*above, last):
+            made = False
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700 if name is last else 0o755, dir_fd=folder)
+                made = True
+            inner = os.open(name, flags, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+            if made:
+                os.fchown(folder, *owner)
+    finally:
+        os.close(folder)
 
 
 def _set_aside(path: Path, name: str) -> None:

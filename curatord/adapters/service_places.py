@@ -10,14 +10,17 @@ from pathlib import Path
 
 from curatord.adapters.sources.places import places
 from curatord.adapters.sources.registry import open_source
+from curatord.core.hosts import set_variable
 from curatord.core.layout import archive_of, detect_layout
 from curatord.core.service.facts import (
     ServiceFacts,
     carried_variables,
     credentials_of,
+    innermost,
     read_only_folders,
     writable_folders,
 )
+from curatord.core.service.needs import Need, openable
 from curatord.core.settings import Config, LibrarySettings
 
 __all__ = ["command_words", "facts_of"]
@@ -61,8 +64,10 @@ def facts_of(
     """
     real_home = os.path.realpath(home)
     roots = [_library(settings) for settings in config.libraries if settings.manage != "none"]
-    outlets = [folder for folder in _outlets(config) if folder not in ("/", real_home)]
-    writable = list(dict.fromkeys((*writable_folders(roots, home=real_home), *outlets)))
+    needs = [*_outlets(config), *_consulted(config), *_host_of_model(config, environ, home)]
+    outlets = openable(needs, home=real_home, written=True)
+    consulted = [path for path in openable(needs, home=real_home, written=False) if _is_folder(path)]
+    writable = innermost((*writable_folders(roots, home=real_home), *outlets))
     kept_open = [path for pair in roots for path in pair] + ([os.path.realpath(state_dir)] if state_dir else [])
     return ServiceFacts(
         command=command,
@@ -74,27 +79,59 @@ def facts_of(
         gid=gid,
         writable=writable,
         read_only=read_only_folders(
-            [*_transcripts(config, environ, home), *_consulted(config)], kept_open=[*kept_open, *writable]
+            [*_transcripts(config, environ, home), *consulted], kept_open=[*kept_open, *writable, *outlets]
         ),
         variables=carried_variables(environ),
         credentials=credentials_of(config),
+        needs=needs,
     )
 
 
-def _outlets(config: Config) -> list[str]:
-    """Return the folders of the files that it writes outside of libraries and state: a notice, a socket."""
+def _outlets(config: Config) -> list[Need]:
+    """Return the files that it writes outside of libraries and state: a notice, a socket for figures."""
     listen = config.metrics.listen or ""
-    paths = [config.notices.file, listen.removeprefix("unix:") if listen.startswith("unix:") else None]
-    return [os.path.realpath(os.path.dirname(path)) for path in paths if path]  # noqa: PTH120 - text
+    paths = {
+        "notices.file": config.notices.file,
+        "metrics.listen": listen.removeprefix("unix:") if listen.startswith("unix:") else None,
+    }
+    found = []
+    for key, path in paths.items():
+        if path is not None:
+            folder = os.path.realpath(os.path.dirname(path))  # noqa: PTH120 - text
+            found.append(Need(key=key, path=path, folder=folder, written=True, there=_is_folder(folder)))
+    return found
 
 
-def _consulted(config: Config) -> list[str]:
-    """Return the folders of what it reads besides transcripts: prompts of the user's own, keys in files."""
+def _consulted(config: Config) -> list[Need]:
+    """Return what it reads besides transcripts: prompts of the user's own, keys in files, by a link and behind it."""
+    found = []
+    if config.prompts is not None:
+        folder, there = os.path.realpath(config.prompts), _is_folder(config.prompts)
+        found.append(Need(key="prompts", path=config.prompts, folder=folder, written=False, there=there))
     endpoints = (config.llm.primary, config.llm.fallback) if config.llm is not None else ()
-    keys = [e.api_key for e in endpoints if e is not None and e.api_key is not None and e.api_key.kind == "file"]
-    found = [os.path.dirname(key.name) for key in keys]  # noqa: PTH120 - text
-    found += [config.prompts] if config.prompts is not None else []
-    return [real for path in found if os.path.isdir(real := os.path.realpath(path))]  # noqa: PTH112 - text
+    for endpoint in endpoints:
+        if endpoint is None or endpoint.api_key is None or endpoint.api_key.kind != "file":
+            continue
+        path = endpoint.api_key.name
+        there = os.path.exists(path)  # noqa: PTH110 - as in `_is_folder`
+        for folder in (os.path.realpath(os.path.dirname(path)), os.path.dirname(os.path.realpath(path))):  # noqa: PTH120
+            found.append(Need(key="api_key", path=path, folder=folder, written=False, there=there))
+    return list(dict.fromkeys(found))
+
+
+def _host_of_model(config: Config, environ: Mapping[str, str], home: str) -> list[Need]:
+    """Return the home of Hermes where `from_host` takes model and key from its files, as `wiring` finds it."""
+    if config.llm is None or config.llm.from_host is None:
+        return []
+    homes = [os.path.dirname(library.path) for library in config.libraries if library.host == "hermes"]  # noqa: PTH120 - text
+    path = homes[0] if homes else set_variable(environ, "HERMES_HOME") or f"{home}/.hermes"
+    folder = os.path.realpath(path)
+    return [Need(key="llm.from_host", path=path, folder=folder, written=False, there=_is_folder(path))]
+
+
+def _is_folder(path: str) -> bool:
+    """Return whether *path* is a folder as far as this user can see; unlike pathlib's this raises nothing."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def _library(settings: LibrarySettings) -> tuple[str, str]:

@@ -28,13 +28,17 @@ __all__ = ["Gauges", "Meter", "gauges_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceGauge:
-    """One source: when it was last scanned, and how many sessions it has; *due*: those that wait to be distilled."""
+    """
+    One source: when it was last scanned, and how many sessions it has.
+
+    *due*: those that wait to be distilled; None where nothing is distilled at all.
+    """
 
     place: str
     host: str
     scanned_at: datetime | None
     sessions: int
-    due: int
+    due: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +55,10 @@ class Gauges:
 
 def gauges_of(parts: Parts) -> Gauges:
     """Return the gauges as the store has them now."""
+    from curatord.application.distilling import why_off
     from curatord.core.small_facts import PAUSED_SINCE
 
+    due = parts.distil_store.due_by_source() if why_off(parts) is None else None
     states, placed = parts.overview.sources(), parts.placed_sources
     sources = []
     for name, one in zip(place_names(one.settings.host for one in placed), placed, strict=True):
@@ -63,7 +69,7 @@ def gauges_of(parts: Parts) -> Gauges:
                 host=one.settings.host,
                 scanned_at=state.scanned_at if state is not None else None,
                 sessions=state.sessions if state is not None else 0,
-                due=0,
+                due=None if due is None else due.get(one.key, 0),
             )
         )
     last = parts.store.last_finished()

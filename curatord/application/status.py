@@ -16,11 +16,13 @@ from curatord.core.words import iso
 from curatord.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from curatord.adapters.store.overview import LastRun, Spoken
     from curatord.core.resolve import HostResolvers
     from curatord.wiring import Parts
 
-__all__ = ["status"]
+__all__ = ["UNANSWERED", "daemon_now", "status"]
 
 SHOWN = 5
 UNANSWERED = "it does not answer on its socket: it was stopped, or hangs"
@@ -32,7 +34,7 @@ def status(parts: Parts) -> dict[str, Any]:
     last = overview.last_run()
     answer = due(gate_facts(parts), config.gates, now)
     waiting = list(answer.reasons) if isinstance(answer, Closed) else []
-    daemon = _daemon(parts)
+    daemon = daemon_now(parts.state_dir)
     most, least = _ranking(parts)
     libraries = _libraries(parts)
     return {
@@ -82,25 +84,25 @@ def status(parts: Parts) -> dict[str, Any]:
     }
 
 
-def _daemon(parts: Parts) -> dict[str, Any]:
+def daemon_now(state_dir: Path) -> dict[str, Any]:
     """
-    Return what is known of the daemon: what it says itself, else what it published last.
+    Return what is known of the daemon of *state_dir*: what it says itself, else what it published last.
 
     `control` is `answers`, `silent` where it does not though it was asked twice (it was stopped, or hangs: it is not
     well, whatever it published before), or `absent` where it has no socket.
     """
-    published = running_daemon(parts.state_dir)
+    published = running_daemon(state_dir)
     if not published["alive"]:
         return published
     from curatord.adapters.control_client import has_socket, insist, live_status
 
-    told = live_status(parts.state_dir)
-    if told is None and has_socket(parts.state_dir):
-        told = insist(parts.state_dir)
-        published = running_daemon(parts.state_dir)  # it may have ended meanwhile
+    told = live_status(state_dir)
+    if told is None and has_socket(state_dir):
+        told = insist(state_dir)
+        published = running_daemon(state_dir)  # it may have ended meanwhile
         if not published["alive"]:
             return published
-        if told is None and has_socket(parts.state_dir):
+        if told is None and has_socket(state_dir):
             return {**published, "control": "silent", "last_error": UNANSWERED}
     if told is None:
         return {**published, "control": "absent"}

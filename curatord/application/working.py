@@ -158,6 +158,7 @@ class _Doors:
 
     def check(self) -> None:
         self._control.check()
+        self._service.check_metrics()
 
     def stop(self) -> None:
         self._control.stop()
@@ -206,6 +207,11 @@ class Service:
     def curated(self) -> Sequence[str]:
         """The paths of the libraries that may be changed."""
         return [settings.path for settings in self._parts.config.libraries if settings.manage != "none"]
+
+    @property
+    def figures_at(self) -> str | None:
+        """Where figures may be asked for just now."""
+        return self._metrics.listen if self._metrics is not None and self._metrics.listening else None
 
     def begin_round(self) -> None:
         """Forget what was learnt of where things lie."""
@@ -258,14 +264,14 @@ class Service:
         try:
             with self._parts.own_errors():
                 record = announced_run(self._parts, order, stop=stop, alive=alive)
+            if record.run_id:
+                return summary_of(record)
+            with self._parts.own_errors():
+                return batch(self._parts, stop=stop, alive=alive)
         except BusyError:
             return None  # somebody runs one by hand; the next tick asks again
         finally:
             self._measure()
-        if record.run_id:
-            return summary_of(record)
-        with self._parts.own_errors():
-            return batch(self._parts, stop=stop, alive=alive)
 
     def reload(self) -> Sequence[str]:
         """Read the configuration again, take it over as a whole, and return what is different."""
@@ -287,6 +293,11 @@ class Service:
         """
         self._live = live
         self._listen(self._parts.config.metrics.listen)
+
+    def check_metrics(self) -> None:
+        """Listen anew where that was broken."""
+        if self._metrics is not None:
+            self._metrics.check()
 
     def close_metrics(self) -> None:
         """Answer no more."""

@@ -64,12 +64,22 @@ def _host(parser: Parser) -> None:
 
 
 def _demo(parser: Parser) -> None:
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="an empty or new folder; default: a temporary one")
+    parser.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        help="an empty or new folder; default: a new one for temporary files, which stays",
+    )
     parser.add_argument("--no-run", action="store_true", help="make the home, but do not run on it")
 
 
 def _try(parser: Parser) -> None:
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="where the demo goes if no host is found")
+    parser.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        help="an empty or new folder, where the demo is kept if no host is found; default: it is removed at the end",
+    )
 
 
 def _init(parser: Parser) -> None:

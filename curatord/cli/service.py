@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from curatord.cli import exits
@@ -20,6 +21,7 @@ from curatord.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from curatord.config import Loaded
     from curatord.core.service.facts import ServiceFacts
+    from curatord.core.service.needs import Kind
     from curatord.core.service.plan import FileChange
 
 __all__ = ["install", "show", "uninstall"]
@@ -47,6 +49,7 @@ class _Service(NamedTuple):
         notes: What the user should know, a line each.
         start, restart, stop, after: The manager's commands to begin, after a change, before and after removal.
         enabled: A path that is there for as long as the manager starts it by itself.
+        owner: Whose the folders are, user and group, where they are made for somebody else; None: the caller's own.
     """
 
     files: Mapping[str, str]
@@ -57,6 +60,7 @@ class _Service(NamedTuple):
     stop: Sequence[str]
     after: Sequence[str] = ()
     enabled: str | None = None
+    owner: tuple[int, int] | None = None
 
 
 def show(context: Context) -> int:
@@ -68,6 +72,8 @@ def show(context: Context) -> int:
         context.out.text(text)
     for note in service.notes:
         context.out.note(("note: ", "yellow"), note)
+    for folder in _missing(service):
+        context.out.note(("note: ", "yellow"), f"before the start: {_making(folder, service.owner)}")
     return exits.OK
 
 
@@ -79,7 +85,7 @@ def install(context: Context) -> int:
     said, out = context.arguments, context.out
     service = _service(context)
     changes = plan(service.files, {path: present(path) for path in service.files}, replace=said.replace)
-    missing = [folder for folder in service.folders if not Path(folder).is_dir()]
+    missing = _missing(service)
     for folder in missing:
         out.line("make     ", (folder, "bold"))
     _tell(context, changes, present)
@@ -97,7 +103,7 @@ def install(context: Context) -> int:
     if not _agreed(context, "do it?"):
         return exits.OK
     for folder in missing:
-        make_folder(folder)
+        make_folder(folder, owner=service.owner)
     carry_out(changes)
     out.line("done; next:")
     return _steps(context, service.restart if any(change.act == "replace" for change in touched) else service.start)
@@ -112,20 +118,26 @@ def uninstall(context: Context) -> int:
     service = _service(context, anyway=True)
     paths = list(service.files)
     changes = plan(paths, {path: present(path) for path in paths})
+    refused = any(change.act == "refuse" for change in changes)
+    removes = not refused and any(change.act == "remove" for change in changes)
+    if removes and service.enabled is not None and os.path.lexists(service.enabled):
+        # Told before anything that reads like a promise to remove.
+        raise UsageError(
+            f"the manager still starts it by itself ({service.enabled}), so nothing was removed",
+            hint=f"first: {service.stop[0]}    then this again",
+        )
+    if removes and service.enabled is None:
+        out.line("if it runs, stop it first:")
+        _steps(context, service.stop)
     _tell(context, changes, present)
     if _refused(context, changes, "remove it yourself if you do not need it any more"):
         return exits.NEEDS_A_HUMAN
-    if all(change.act == "keep" for change in changes):
+    if not removes:
         out.line("nothing to do")
         return exits.OK
-    if service.enabled is not None and os.path.lexists(service.enabled):
-        raise UsageError(f"it is still enabled ({service.enabled})", hint=f"first: {service.stop[0]}")
     if said.dry_run:
         out.line("nothing was removed (--dry-run)")
         return exits.OK
-    if service.enabled is None:
-        out.line("if it runs, stop it first:")
-        _steps(context, service.stop)
     if not _agreed(context, "remove?"):
         return exits.OK
     carry_out(changes)
@@ -164,6 +176,17 @@ def _steps(context: Context, steps: Sequence[str]) -> int:
     for step in steps:
         context.out.line("  ", (step, "bold"))
     return exits.OK
+
+
+def _missing(service: _Service) -> list[str]:
+    """Return the folders that are not there, as far as this user can see."""
+    return [folder for folder in service.folders if not os.path.isdir(folder)]  # noqa: PTH112 - pathlib's may raise
+
+
+def _making(folder: str, owner: tuple[int, int] | None) -> str:
+    """Return the line by which a person makes *folder* as `install` would."""
+    whose = "" if owner is None else f" && chown {owner[0]}:{owner[1]} {quote(folder)}"
+    return f"mkdir -p -m 700 {quote(folder)}{whose}"
 
 
 def _agreed(context: Context, question: str) -> bool:
@@ -269,9 +292,41 @@ def _notes(context: Context, loaded: Loaded) -> list[str]:
     return notes
 
 
+def _is_seen(path: str, facts: ServiceFacts) -> bool:
+    """Return whether a container with the mounts of *facts* finds *path*, which may go through links."""
+    from curatord.core.service.needs import within
+
+    if os.path.realpath(path) == os.path.normpath(path):
+        return True
+    above = os.path.dirname(path)  # noqa: PTH120 - text
+    seen = (*facts.writable, *facts.read_only)
+    return os.path.realpath(above) == os.path.normpath(above) and any(within(above, one) for one in seen)
+
+
+def _needs(facts: ServiceFacts, kind: Kind) -> list[str]:
+    """Return what the user should know of files outside of libraries and state."""
+    from posixpath import dirname
+
+    from curatord.core.service.needs import needs_notes
+
+    state = [facts.state_dir] if facts.state_dir is not None else []
+    writable = [*facts.writable, *state]
+    config = [dirname(facts.config)] if facts.config is not None else []
+    seen = [*writable, *facts.read_only, *config]
+    return needs_notes(facts.needs, kind, home=facts.home, writable=writable, seen=seen)
+
+
+def _needed(facts: ServiceFacts, kind: Kind) -> Sequence[str]:
+    """Return the folders that are to be made for such files."""
+    from curatord.core.service.needs import made_first
+
+    return made_first(facts.needs, kind, home=facts.home)
+
+
 def _systemd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
     from curatord.core.service.facts import key_variables
     from curatord.core.service.mark import signed
+    from curatord.core.service.needs import within
     from curatord.core.service.systemd import system_unit, user_unit
 
     system = context.arguments.system
@@ -290,12 +345,30 @@ def _systemd(context: Context, person: _Person, environ: Mapping[str, str], load
             f"its state will lie in /var/lib/curatord; for commands by hand, {person.name} needs "
             "CURATORD_STATE_DIR=/var/lib/curatord"
         )
-    hidden = [path for path in (facts.command[0], *facts.writable) if path.startswith(("/tmp/", "/var/tmp/"))]  # noqa: S108
+    if not Path("/run/systemd/system").is_dir():
+        notes.append("this machine is not run by systemd")
+    form: Kind = "system" if system else "user"
+    notes += _needs(facts, form)
+    state = [] if own_state else [os.path.realpath(loaded.config.state_dir) if system else loaded.config.state_dir]
+    folders = [*state, *_needed(facts, form)]
+    if system:
+        # Root makes nothing outside of the user's home for them: what they configure is theirs to say, not root's.
+        notes += [
+            f"before the start: {_making(path, (person.uid, person.gid))}"
+            for path in folders
+            if not within(path, facts.home) and not os.path.isdir(path)  # noqa: PTH112 - pathlib's may raise
+        ]
+    told = {need.folder for need in facts.needs}
+    hidden = [
+        path
+        for path in (facts.command[0], *facts.writable)
+        if path.startswith(("/tmp/", "/var/tmp/")) and path not in told  # noqa: S108
+    ]
     notes += [f"{path} lies in a folder for temporary files, which the service does not see" for path in hidden]
     wanted = "multi-user" if system else "default"
     return _Service(
         files={str(Path(folder, UNIT).absolute()): signed((system_unit if system else user_unit)(facts))},
-        folders=() if own_state else (loaded.config.state_dir,),
+        folders=folders if not system else [path for path in folders if within(path, facts.home)],
         notes=notes,
         start=[
             f"{control} daemon-reload && {control} enable --now curatord",
@@ -305,6 +378,7 @@ def _systemd(context: Context, person: _Person, environ: Mapping[str, str], load
         stop=[f"{control} disable --now curatord"],
         after=[f"{control} daemon-reload"],
         enabled=str(Path(folder, f"{wanted}.target.wants", UNIT).absolute()),
+        owner=(person.uid, person.gid) if system else None,
     )
 
 
@@ -316,13 +390,14 @@ def _launchd(context: Context, person: _Person, environ: Mapping[str, str], load
     folder = context.arguments.output or str(Path(person.home, "Library/LaunchAgents"))
     path = str(Path(folder, f"{LABEL}.plist").absolute())
     notes = [f"launchd has no credentials: use `api_key: {{file: PATH}}` for {name}" for name in facts.credentials]
+    notes += _needs(facts, "launchd")
     if sys.platform != "darwin":
         notes.append("this machine has no launchd")
     start = f"launchctl bootstrap gui/$(id -u) '{path}'"
     stop = f"launchctl bootout gui/$(id -u)/{LABEL}"
     return _Service(
         files={path: signed(agent(facts), comment=("<!-- ", " -->"))},
-        folders=(loaded.config.state_dir, log_folder(facts)),
+        folders=(loaded.config.state_dir, log_folder(facts), *_needed(facts, "launchd")),
         notes=notes,
         start=[start],
         restart=[stop, start],
@@ -349,13 +424,33 @@ def _docker(context: Context, person: _Person, environ: Mapping[str, str], loade
         f"put the key {name} into {person.home}/.config/curatord/credentials/{name}, mode 0600"
         for name in facts.credentials
     ]
+    notes += _needs(facts, "docker")
+    named = [library.path for library in loaded.config.libraries]
+    named += [source.path for source in loaded.config.sources if source.path is not None]
+    for path in named:
+        if not _is_seen(path, facts):
+            real = os.path.realpath(path)
+            notes.append(
+                f"{path} goes through a link that the container does not have: name {real} in the configuration"
+            )
+    listen, command = loaded.config.metrics.listen, loaded.config.notices.command
+    if listen is not None and not listen.startswith("unix:"):
+        notes.append(
+            f"metrics.listen: {listen} is the container's own loopback, which nobody outside reaches: "
+            f"use a socket in a folder of its own, such as unix:{person.home}/.cache/curatord/metrics.sock"
+        )
+    if command is not None:
+        notes.append(
+            f"notices.command: {command[0]} is started within the container, which has none of this machine's "
+            f"programs: use `notices.file`, such as {person.home}/.cache/curatord/notice"
+        )
     up = f"docker compose -f '{folder / 'compose.yaml'}'"
     return _Service(
         files={
             str(folder / "Dockerfile"): signed(dockerfile(wheel)),
             str(folder / "compose.yaml"): signed(compose(facts)),
         },
-        folders=(loaded.config.state_dir,),
+        folders=(loaded.config.state_dir, *_needed(facts, "docker")),
         notes=notes,
         start=[f"{up} up -d --build"],
         restart=[f"{up} up -d --build"],

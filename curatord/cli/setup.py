@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from curatord.cli import exits
@@ -78,27 +82,38 @@ def man(context: Context) -> int:
 
 def demo(context: Context) -> int:
     """Make a small home with a year of history, and run on it."""
-    return _demo(context, context.arguments.folder, run=not context.arguments.no_run)
+    said = context.arguments.folder
+    folder = Path(said).absolute() if said else Path(tempfile.mkdtemp(prefix="curatord-demo-"))
+    return _demo(context, folder, run=not context.arguments.no_run)
 
 
-def _demo(context: Context, said: str | None, *, run: bool) -> int:
+def _demo(context: Context, folder: Path, *, run: bool = True, kept: bool = True) -> int:
+    """Make the demonstration home in *folder*; *kept*: it is there afterwards, so how to go on with it is told."""
+    import shlex
+
     from curatord.config import parse
     from curatord.demo import make_demo
 
-    folder = Path(said).absolute() if said else Path(tempfile.mkdtemp(prefix="curatord-demo-"))
     made = make_demo(folder, datetime.now(UTC))
     out = context.out
-    out.line("made a demonstration home: ", (str(folder), "bold"))
+    out.line("made a demonstration home: ", (str(folder), "bold"), "" if kept else "  (removed at the end)")
     out.line(f"  {made.skills} skills and {made.sessions} sessions of a year, all of it invented")
-    if not run:
-        out.line(f"next: curatord --config {made.config} run --dry-run")
-        return exits.OK
-    # The demo stands by itself: neither the user's variables nor the hosts of this machine have a say.
-    loaded = parse(made.config.read_bytes(), {}, file=str(made.config), home=str(folder), platform=sys.platform)
-    code = _dry_run(context, loaded)
-    out.line()
-    out.line(f"look around: curatord --config {made.config} skills")
-    out.line(f"do it:       curatord --config {made.config} run, then undo last")
+    config = shlex.quote(str(made.config))
+    code = exits.OK
+    if run:
+        # The demo stands by itself: neither the user's variables nor the hosts of this machine have a say.
+        loaded = parse(made.config.read_bytes(), {}, file=str(made.config), home=str(folder), platform=sys.platform)
+        code = _dry_run(context, loaded)
+        out.line()
+    if not kept:
+        out.line("the demonstration home is removed again; one to play with: curatord demo DIR")
+        return code
+    if run:
+        out.line(f"look around: curatord --config {config} skills")
+        out.line(f"do it:       curatord --config {config} run, then undo last")
+    else:
+        out.line(f"next: curatord --config {config} run --dry-run")
+    out.line(f"remove it:   rm -r {shlex.quote(str(folder))}")
     return code
 
 
@@ -122,23 +137,49 @@ def try_out(context: Context) -> int:
     Show what curatord would do here, and change nothing.
 
     With a configuration, or with state of an earlier run, that is `run --dry-run`. Without, the hosts found are looked
-    at with a state folder that is thrown away, so that a newcomer's machine stays as it was. Without hosts: the demo.
+    at with a state folder that is thrown away, so that a newcomer's machine stays as it was. Without hosts: the demo,
+    which is thrown away too where no folder was named for it.
     """
     loaded = context.loaded()
     config = loaded.config
     if not config.sources and not config.libraries:
         context.out.line("no agent host was found on this machine, so here is a demonstration")
-        return _demo(context, context.arguments.folder, run=True)
+        if context.arguments.folder:
+            return _demo(context, Path(context.arguments.folder).absolute())
+        with _passing("curatord-demo-") as passing:
+            return _demo(context, passing, kept=False)
     _notices(context, loaded.notices)
     if config.origin is not None or Path(config.state_dir).exists():
         code = _dry_run(context, loaded)
     else:
         context.out.line(f"found: {_names([source.host for source in config.sources])}; looking, changing nothing")
-        with tempfile.TemporaryDirectory(prefix="curatord-try-") as folder:
-            code = _dry_run(context, replace(loaded, config=replace(config, state_dir=str(Path(folder) / "state"))))
+        with _passing("curatord-try-") as folder:
+            code = _dry_run(context, replace(loaded, config=replace(config, state_dir=str(folder / "state"))))
     context.out.line()
     context.out.line("next: curatord init writes a configuration; curatord run does what was shown")
     return code
+
+
+@contextmanager
+def _passing(prefix: str) -> Iterator[Path]:
+    """Give a folder for temporary files that is gone afterwards, also where a signal or a closed terminal ends us."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in ending}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    folder = tempfile.mkdtemp(prefix=prefix)
+    try:
+        yield Path(folder)
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_IGN)  # the removal takes a moment, and half of one would be left for ever
+        shutil.rmtree(folder, ignore_errors=True)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _names(names: Sequence[str]) -> str:

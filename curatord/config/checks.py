@@ -105,13 +105,20 @@ def _outlets(config: Config) -> Iterator[Problem]:
     notices, listen = config.notices, config.metrics.listen
     if notices.command is not None and (not notices.command or not notices.command[0].strip()):
         yield _problem("notices.command", "names no program", "[PROGRAM, ARGUMENT, …], or null")
-    if notices.file is not None:
+    written = {"notices.file": notices.file}
+    if listen is not None and listen.startswith("unix:"):
+        written["metrics.listen"] = listen.removeprefix("unix:")
+    for key, path in written.items():
+        if path is None:
+            continue
         for library in config.libraries:
-            if _inside(notices.file, library.path):
-                yield _problem("notices.file", f"lies within the library {library.name!r}")
+            if _inside(path, library.path):
+                yield _problem(key, f"lies within the library {library.name!r}")
         for source in config.sources:
-            if source.path is not None and _inside(notices.file, source.path):
-                yield _problem("notices.file", f"lies within a source of {source.host}, which is only read")
+            if source.path is not None and _inside(path, source.path):
+                yield _problem(key, f"lies within a source of {source.host}, which is only read")
+    if notices.file is not None and _inside(notices.file, config.state_dir):
+        yield _problem("notices.file", "lies within the state folder, whose files are curatord's own")
     if listen is not None:
         what = why_not(listen)
         if what is not None:

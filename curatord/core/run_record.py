@@ -16,7 +16,7 @@ from curatord.core.cheap import dataclass, field
 from curatord.core.files_changed import FileRow
 from curatord.core.inert import in_markdown, one_line, visible
 from curatord.core.values import Mode, Outcome, RunId, Trigger, require_aware
-from curatord.core.words import iso
+from curatord.core.words import iso, plural
 
 __all__ = [
     "SCHEMA",
@@ -308,7 +308,7 @@ def summary_of(record: RunRecord) -> str:
     elif record.outcome is Outcome.FAILED:
         text = f"failed: {one_line(record.error or 'see the report')}"
     prefix = "dry run: " if record.dry_run else ""
-    return f"{prefix}{text} ({record.after.managed} managed of {record.after.total} skills)"
+    return f"{prefix}{text} ({record.after.managed} managed of {plural(record.after.total, 'skill')})"
 
 
 def to_report(record: RunRecord, *, undoable: bool) -> str:

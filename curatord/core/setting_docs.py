@@ -106,7 +106,7 @@ SETTING_DOCS: dict[str, str] = {
     "notices.file": "a file of one line, replaced as a whole, such as for a shell's prompt",
     "notices.chars": "most characters of that line",
     "notices.command": "program and arguments, such as [mail, -s, curatord, me]; the summary comes on its input",
-    "notices.timeout": "the command is ended after this long",
+    "notices.timeout": "the command is ended after this long, with what it left at work",
     "metrics": "figures for Prometheus",
     "metrics.listen": "127.0.0.1:PORT, '[::1]:PORT' or unix:/PATH; this machine only; null: nobody may ask",
 }

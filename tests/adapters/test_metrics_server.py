@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from curatord.adapters import metrics_server
-from curatord.adapters.metrics_server import MetricsServer
+from curatord.adapters.metrics_server import MetricsServer, why_not_there
 from curatord.errors import ConfigError
 from curatord.logs import set_up
 
@@ -172,3 +175,87 @@ def test_a_taken_port_is_an_error_of_the_configuration(port: int) -> None:
     """It says which."""
     with pytest.raises(ConfigError, match=str(port)):
         MetricsServer(f"127.0.0.1:{port}", lambda: PAGE, set_up(form="text", verbose=False)).start()
+
+
+def test_the_folder_of_a_socket_is_made(tmp_path: Path) -> None:
+    """As that of a notice is, for its user only."""
+    server = MetricsServer(f"unix:{tmp_path}/a/b/m.sock", lambda: PAGE, set_up(form="text", verbose=False))
+    server.start()
+    there = (tmp_path / "a/b/m.sock").is_socket()
+    server.stop()
+
+    assert there
+    assert 0o700 == (tmp_path / "a/b").stat().st_mode & 0o777
+
+
+def test_a_socket_that_was_removed_comes_back(tmp_path: Path) -> None:
+    """As the control socket does; one that is there is left alone, and so is a port."""
+    path = tmp_path / "run/m.sock"
+    server = MetricsServer(f"unix:{path}", lambda: PAGE, set_up(form="text", verbose=False))
+    server.start()
+    first = path.lstat().st_ino
+    server.check()
+    kept = path.lstat().st_ino
+    shutil.rmtree(path.parent)
+    server.check()
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(path))
+    answer = ask(connection, "GET /metrics HTTP/1.1\r\n\r\n")
+    server.stop()
+
+    assert first == kept
+    assert PAGE == answer[1]
+    assert not path.exists()
+
+
+def test_what_took_a_sockets_place_is_left_until_it_goes(tmp_path: Path) -> None:
+    """It is said once, and nobody is told that figures may be asked for meanwhile."""
+    path = tmp_path / "m.sock"
+    with capture_logs() as logs:
+        server = MetricsServer(f"unix:{path}", lambda: PAGE, structlog.get_logger())
+        server.start()
+        path.unlink()
+        path.write_text("kept")
+        for _ in range(3):
+            server.check()
+        meanwhile = server.listening, path.read_text()
+        path.unlink()
+        server.check()
+        after = server.listening
+        server.stop()
+
+    assert ((False, "kept"), True) == (meanwhile, after)
+    assert ["metrics.lost", "metrics.unavailable", "metrics.listening"] == [line["event"] for line in logs]
+
+
+def test_a_trial_of_a_port_leaves_it_free(port: int) -> None:
+    """A taken one is told, and whoever has it answers as before."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        free = int(found.getsockname()[1])
+
+    assert [None, None] == [why_not_there(f"127.0.0.1:{free}") for _ in range(2)]
+    assert "another program listens there" == why_not_there(f"127.0.0.1:{port}")
+    assert PAGE == ask(socket.create_connection(("127.0.0.1", port)), "GET /metrics HTTP/1.1\r\n\r\n")[1]
+
+
+def test_a_trial_of_a_socket_makes_none(tmp_path: Path) -> None:
+    """A file in its place or its way and somebody's socket are told; a stale one is nobody's."""
+    (tmp_path / "file").write_text("kept")
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "stale"))
+    stale.close()
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(tmp_path / "taken"))
+        other.listen()
+        names = ("new", "stale", "taken", "file", "none/new", "file/new")
+        told = [why_not_there(f"unix:{tmp_path}/{name}") for name in names]
+
+    assert told == [
+        None,
+        None,
+        "another program listens there",
+        f"{tmp_path}/file is there, and is no socket",
+        None,
+        f"{tmp_path}/file is no folder",
+    ]
+    assert {"file", "stale", "taken"} == {path.name for path in tmp_path.iterdir()}

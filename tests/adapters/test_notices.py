@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import stat
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,9 @@ ENVIRON = {
 }
 
 
-def run(*code: str, timeout_s: float = 20.0, stop: bool = False) -> str | None:
+def run(
+    *code: str, timeout_s: float = 20.0, stop: bool = False, stop_if: Callable[[], bool] | None = None
+) -> str | None:
     """Run Python *code* as the user's command."""
     return run_command(
         [sys.executable, "-S", "-c", *code],
@@ -30,7 +34,7 @@ def run(*code: str, timeout_s: float = 20.0, stop: bool = False) -> str | None:
         environ=ENVIRON,
         facts={"CURATORD_RUN_ID": "1"},
         timeout_s=timeout_s,
-        stop=lambda: stop,
+        stop=stop_if or (lambda: stop),
     )
 
 
@@ -141,11 +145,58 @@ def test_a_command_that_complains_without_end_costs_neither_disk_nor_memory() ->
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
-def test_what_it_left_running_is_not_waited_for() -> None:
-    """A command may start something and go; its pipe is not held open for that."""
-    code = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)'])"
+LEAVES = (
+    "import subprocess, sys\n"
+    "left = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'], start_new_session={apart})\n"
+    "open(sys.argv[1], 'w').write(str(left.pid))\n"
+    "sys.exit({code})"
+)
 
-    assert run(code, timeout_s=30) is None
+
+@pytest.mark.parametrize(
+    ("code", "timeout_s", "words"),
+    [(0, 2, "it ended well, and what it left at work was ended after 2 s"), (3, 300, "ended with 3")],
+)
+def test_what_it_left_running_is_ended_with_it(tmp_path: Path, code: int, timeout_s: float, words: str) -> None:
+    """After its time where it ended well, at once where it failed; that the left one holds a pipe is no matter."""
+    pid = tmp_path / "pid"
+
+    assert words == run(LEAVES.format(apart=False, code=code), str(pid), timeout_s=timeout_s)
+    deadline = time.monotonic() + 10
+    while _alive(int(pid.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_it_left_at_work_may_finish(tmp_path: Path) -> None:
+    """`mail` hands the letter to a process that delivers it, and is gone before that."""
+    letter = tmp_path / "letter"
+    work = f"import time; time.sleep(1); open({str(letter)!r}, 'w').write('delivered')"
+    code = (
+        f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-S', '-c', {work!r}], stderr=subprocess.DEVNULL)"
+    )
+
+    assert run(code, timeout_s=300) is None
+    assert "delivered" == letter.read_text()
+
+
+def test_what_it_left_at_work_holds_up_no_stop(tmp_path: Path) -> None:
+    """A daemon that is to stop does not wait for it either."""
+    pid = tmp_path / "pid"
+    told = run(LEAVES.format(apart=False, code=0), str(pid), timeout_s=300, stop_if=pid.exists)
+
+    assert told is not None
+    assert told.endswith("ended, since curatord stops")
+
+
+def test_what_left_its_group_on_purpose_goes_on(tmp_path: Path) -> None:
+    """A command may start something that is to stay, in a session of its own."""
+    pid = tmp_path / "pid"
+    try:
+        assert run(LEAVES.format(apart=True, code=0), str(pid), timeout_s=300) is None
+        assert _alive(int(pid.read_text()))
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
 def _alive(pid: int) -> bool:

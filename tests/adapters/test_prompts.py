@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,22 @@ def test_a_file_that_cannot_be_a_prompt_is_named(tmp_path: Path, data: bytes) ->
 
     with pytest.raises(ConfigError, match=r"merge\.md"):
         PromptFiles(str(tmp_path)).read("merge")
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "dead link", "shut"])
+def test_what_is_no_file_of_text_is_named(tmp_path: Path, what: str) -> None:
+    """It is neither waited for nor passed over in silence; a name too long stands for a folder that is kept shut."""
+    path = tmp_path / "merge.md"
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "dead link":
+        path.symlink_to(tmp_path / "gone")
+    folder = tmp_path / ("x" * 300) if what == "shut" else tmp_path
+
+    with pytest.raises(ConfigError, match=r"merge\.md cannot be used as a prompt"):
+        PromptFiles(str(folder)).read("merge")
 
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:

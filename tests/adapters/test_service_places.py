@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from curatord.adapters.service_files import make_folder
 from curatord.adapters.service_places import facts_of
 from curatord.config import parse
 from curatord.core.service.facts import ServiceFacts
+from curatord.errors import StateError
 
 
 def facts(tmp_path: Path, **sections: Any) -> ServiceFacts:
@@ -30,8 +34,9 @@ def test_what_it_tells_others_can_be_written(tmp_path: Path) -> None:
         metrics={"listen": f"unix:{tmp_path}/run/curatord.sock"},
     )
 
-    expected = [tmp_path / "home/.claude", tmp_path / "home/.cache/curatord", tmp_path / "run"]
+    expected = [tmp_path / "home/.cache/curatord", tmp_path / "home/.claude", tmp_path / "run"]
     assert [str(path) for path in expected] == list(made.writable)
+    assert [False, False] == [need.there for need in made.needs]
 
 
 def test_a_notice_in_the_home_itself_opens_no_home(tmp_path: Path) -> None:
@@ -47,3 +52,62 @@ def test_what_it_consults_can_be_read(tmp_path: Path) -> None:
     made = facts(tmp_path, prompts=str(tmp_path / "prompts"), llm={"primary": primary})
 
     assert {str(tmp_path / "keys"), str(tmp_path / "prompts")} <= set(made.read_only)
+
+
+def test_a_notice_beside_the_prompts_stays_writable(tmp_path: Path) -> None:
+    """What is only read is closed again, but for a folder that holds what is written."""
+    own = tmp_path / "home/.claude/own"
+    own.mkdir(parents=True)
+    made = facts(tmp_path, prompts=str(own), notices={"file": str(own / "notice")})
+
+    assert [str(tmp_path / "home/.claude")] == list(made.writable)
+    assert str(own) not in made.read_only
+
+
+def test_a_key_behind_a_link_is_shown_with_its_link(tmp_path: Path) -> None:
+    """A container sees nothing but what is mounted, and a link in it leads nowhere by itself."""
+    for name in ("links", "keys"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "keys/k").write_text("x")
+    (tmp_path / "links/k").symlink_to(tmp_path / "keys/k")
+    primary = {"base_url": "http://localhost:1/v1", "model": "m", "api_key": {"file": str(tmp_path / "links/k")}}
+    made = facts(tmp_path, llm={"primary": primary})
+
+    assert {str(tmp_path / "keys"), str(tmp_path / "links")} <= set(made.read_only)
+    assert [True, True] == [need.there for need in made.needs]
+
+
+def test_a_key_in_the_home_itself_shows_no_home(tmp_path: Path) -> None:
+    """Nor is one looked for behind a folder that is not there."""
+    primary = {"base_url": "http://localhost:1/v1", "model": "m", "api_key": {"file": "~/key"}}
+    fallback = {**primary, "api_key": {"file": str(tmp_path / "none/key")}}
+
+    assert [] == list(facts(tmp_path, llm={"primary": primary, "fallback": fallback}).read_only)
+
+
+def test_places_that_cannot_be_looked_at_are_not_there(tmp_path: Path) -> None:
+    """A name too long for the disk stands here for a folder of another user's: neither ends the command."""
+    long = str(tmp_path / ("x" * 300))
+    primary = {"base_url": "http://localhost:1/v1", "model": "m", "api_key": {"file": f"{long}/k"}}
+    made = facts(
+        tmp_path,
+        prompts=f"{long}/p",
+        llm={"primary": primary},
+        notices={"file": f"{long}/n"},
+        metrics={"listen": f"unix:{long}/m"},
+    )
+
+    assert [False] * 4 == [need.there for need in made.needs]
+    with pytest.raises(StateError, match="cannot make"):
+        make_folder(long)
+
+
+def test_the_home_of_a_host_that_brings_the_model_is_shown(tmp_path: Path) -> None:
+    """Model and key stand in Hermes' own files, also where none of its skills is managed."""
+    made = facts(tmp_path, llm={"from_host": "hermes"})
+    before = [(need.key, need.there) for need in made.needs], list(made.read_only)
+    (tmp_path / "home/.hermes").mkdir()
+    after = facts(tmp_path, llm={"from_host": "hermes"})
+
+    assert ([("llm.from_host", False)], []) == before
+    assert [str(tmp_path / "home/.hermes")] == list(after.read_only)

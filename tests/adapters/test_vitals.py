@@ -16,6 +16,7 @@ from curatord.adapters.vitals.daemons import other_daemons
 from curatord.adapters.vitals.database_file import look_into, newest_times
 from curatord.adapters.vitals.inotify import count_folders, limits, used_by
 from curatord.adapters.vitals.mounts import existing, file_system_of
+from curatord.adapters.vitals.outlets import look_at_program, why_unwritable
 from curatord.adapters.vitals.service_files import look_for_services, service_command
 from curatord.adapters.vitals.state_folder import look_at_disks, look_at_state
 from curatord.adapters.vitals.transcripts import list_transcripts, retention_of
@@ -201,25 +202,131 @@ def test_without_proc_nobody_can_look_for_others(tmp_path: Path) -> None:
 
 
 def test_installed_services_are_found_by_their_files(tmp_path: Path) -> None:
-    """The user's own units, the system's, and agents of launchd."""
-    units, system = tmp_path / ".config/systemd/user", tmp_path / "etc"
-    for folder in (units, system, tmp_path / "Library/LaunchAgents"):
-        folder.mkdir(parents=True)
-    (units / "curatord.service").write_text("", encoding="utf-8")
-    (units / "other.service").write_text("", encoding="utf-8")
-    (system / "curatord-system.service").write_text("", encoding="utf-8")
-    (tmp_path / "Library/LaunchAgents/org.curatord.agent.plist").write_text("", encoding="utf-8")
-    found = look_for_services(tmp_path, None, system=system)
-
-    assert ["curatord.service", "curatord-system.service", "org.curatord.agent.plist"] == [
-        Path(path).name for path in found.installed
+    """The user's own units wherever their manager looks, the system's, agents of launchd, a container's."""
+    system, other = tmp_path / "etc", tmp_path / "xdg"
+    paths = [
+        other / "systemd/user/curatord-work.service",
+        tmp_path / ".config/systemd/user/curatord.service",
+        system / "curatord-system.service",
+        tmp_path / "Library/LaunchAgents/curatord.plist",
+        tmp_path / "Library/LaunchAgents/org.curatord.agent.plist",
+        tmp_path / ".config/curatord/docker/compose.yaml",
     ]
+    for path in (*paths, system / "other.service"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("", encoding="utf-8")
+
+    assert [str(path) for path in paths] == list(look_for_services(tmp_path, str(other), system=system).installed)
     assert () == look_for_services(tmp_path / "none", None, system=tmp_path / "none").installed
+
+
+@pytest.mark.parametrize(
+    "name", ["curatord.service.before", "curatord.service.before-2", ".curatord.service.new", "not-curatord.service"]
+)
+def test_what_no_manager_would_start_is_no_service(tmp_path: Path, name: str) -> None:
+    """What `--replace` set aside, for one."""
+    units = tmp_path / ".config/systemd/user"
+    units.mkdir(parents=True)
+    (units / name).write_text("", encoding="utf-8")
+
+    assert () == look_for_services(tmp_path, None, system=tmp_path / "none").installed
+
+
+def test_a_unit_that_nothing_starts_is_told(tmp_path: Path) -> None:
+    """Until `enable` has made its link."""
+    units, system = tmp_path / ".config/systemd/user", tmp_path / "etc"
+    for folder in (units / "default.target.wants", system):
+        folder.mkdir(parents=True)
+    for folder in (units, system):
+        (folder / "curatord.service").write_text("", encoding="utf-8")
+    before = look_for_services(tmp_path, None, system=system).idle
+    (units / "default.target.wants/curatord.service").symlink_to(units / "curatord.service")
+    after = look_for_services(tmp_path, None, system=system).idle
+
+    of_system = (str(system / "curatord.service"), "sudo systemctl enable --now curatord")
+    assert ((str(units / "curatord.service"), "systemctl --user enable --now curatord"), of_system) == before
+    assert (of_system,) == after
 
 
 def test_the_command_for_a_service_is_that_of_the_system() -> None:
     """launchd on macOS."""
     assert "curatord service install launchd" == service_command("darwin")
+
+
+def program(path: Path, text: bytes = b"#!/bin/sh\n", mode: int = 0o755) -> Path:
+    """Make a program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text)
+    path.chmod(mode)
+    return path
+
+
+def test_a_program_by_its_path(tmp_path: Path) -> None:
+    """As the system would start it: it is there, it may be executed, and something runs it."""
+    good = program(tmp_path / "good")
+    binary = program(tmp_path / "binary", b"\x7fELF\0")
+    told = {
+        "none": "does not exist",
+        "folder": "is a folder",
+        "plain": "may not be executed by this user",
+        "text": "is a text, and its first line does not say what runs it",
+        "lost": f"names {tmp_path}/gone in its first line, which is not there",
+    }
+    (tmp_path / "folder").mkdir()
+    program(tmp_path / "plain", mode=0o644)
+    program(tmp_path / "text", b"echo\n")
+    program(tmp_path / "lost", f"#! {tmp_path}/gone -x\n".encode())
+    found = {name: look_at_program([str(tmp_path / name)], {}, Path("/h")) for name in told}
+
+    assert [None, None] == [look_at_program([str(path), "-x"], {}, Path("/h")).fault for path in (good, binary)]
+    assert told == {name: facts.fault for name, facts in found.items()}
+    assert all(facts.mend for facts in found.values())
+
+
+def test_a_program_by_its_name(tmp_path: Path) -> None:
+    """On the PATH that its command would get; one in the user's own home is there by chance."""
+    mine = program(tmp_path / "home/bin/tell-the-team")
+    environ = {"PATH": f"{mine.parent}:/usr/bin:/bin"}
+    told = look_at_program(["tell-the-team"], environ, tmp_path / "home")
+    common = look_at_program(["sh", "-c", "x"], environ, tmp_path / "home")
+
+    assert (str(mine), None, True) == (told.path, told.fault, told.by_chance)
+    assert (None, False) == (common.fault, common.by_chance)
+    assert "is not found on PATH" == look_at_program(["tell-the-team"], {"PATH": "/bin"}, tmp_path).fault
+
+
+@pytest.mark.parametrize("name", ["~/bin/tell", "bin/tell", "./tell"])
+def test_a_program_is_not_looked_for_below_home_or_here(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No shell reads the words, and the command is started in the root."""
+    for path in ("~/bin/tell", "bin/tell", "tell"):
+        program(tmp_path / path)
+    monkeypatch.chdir(tmp_path)
+    told = look_at_program([name], {"HOME": str(tmp_path)}, tmp_path)
+
+    assert "does not exist" == told.fault
+    assert "full path" in told.mend
+
+
+def test_a_notice_file_that_can_be_written(tmp_path: Path) -> None:
+    """Or made, with the folders above it; nothing is made by the look."""
+    (tmp_path / "there").write_text("old")
+
+    assert why_unwritable(str(tmp_path / "there")) is None
+    assert why_unwritable(str(tmp_path / "a/b/notice")) is None
+    assert why_unwritable(str(tmp_path / ("x" * 300))) is None  # pathlib would raise, as where it may not look
+    assert f"{tmp_path} is a folder" == why_unwritable(str(tmp_path))
+    assert f"{tmp_path}/there is no folder" == why_unwritable(str(tmp_path / "there/notice"))
+    assert ["there"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_notice_file_in_a_folder_of_others(tmp_path: Path) -> None:
+    """The folder that is not open is named."""
+    tmp_path.chmod(0o500)
+
+    assert f"{tmp_path} cannot be written by this user" == why_unwritable(str(tmp_path / "a/notice"))
 
 
 def codex(folder: Path, *names: str) -> Path:

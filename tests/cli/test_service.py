@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from curatord.adapters.service_files import make_folder
 from curatord.adapters.service_places import command_words
 from curatord.cli.commands import COMMANDS
 from curatord.cli.main import main
 from curatord.core.settings import HOSTS
+from curatord.errors import StateError
 
 ME = getpass.getuser()
 
@@ -103,7 +105,12 @@ def test_install_again_changes_nothing(home: Path, capsys: pytest.CaptureFixture
     before = unit_of(home).stat()
 
     assert 0 == cli(home, "install", "systemd")
-    assert before == unit_of(home).stat()
+    after = unit_of(home).stat()  # it was read, which its time of access may tell
+    assert (before.st_ino, before.st_mtime_ns, before.st_ctime_ns) == (
+        after.st_ino,
+        after.st_mtime_ns,
+        after.st_ctime_ns,
+    )
     assert "nothing to do" in capsys.readouterr().out
 
 
@@ -178,9 +185,23 @@ def test_uninstall_waits_until_it_is_disabled(home: Path, capsys: pytest.Capture
     wants.mkdir()
     (wants / "curatord.service").symlink_to(unit_of(home))
 
+    capsys.readouterr()
+
     assert 2 == cli(home, "uninstall", "systemd", "--yes")
-    assert "systemctl --user disable --now curatord" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "systemctl --user disable --now curatord" in said.err
+    assert "" == said.out  # nothing that reads as if it were removed
     assert unit_of(home).exists()
+
+
+def test_uninstall_of_what_may_run_says_first_how_to_stop_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no link tells whether it is started: the manager's command comes before what is removed."""
+    cli(home, "install", "launchd", "--yes")
+    capsys.readouterr()
+
+    assert 0 == cli(home, "uninstall", "launchd", "--yes")
+    said = capsys.readouterr().out
+    assert 0 < said.index("launchctl bootout") < said.index("remove ") < said.index("removed;")
 
 
 def test_uninstall_needs_no_sound_configuration(home: Path) -> None:
@@ -307,6 +328,112 @@ def test_the_sidecar_gets_its_two_files(home: Path, capsys: pytest.CaptureFixtur
     (folder / "curatord-0.1.0-py3-none-any.whl").write_text("")
     assert 0 == cli(home, "uninstall", "docker", "--yes")
     assert ["curatord-0.1.0-py3-none-any.whl"] == [path.name for path in folder.iterdir()]
+
+
+def configure(home: Path, text: str) -> None:
+    """Add lines to the configuration."""
+    with (home / ".config/curatord/config.yaml").open("a") as file:
+        file.write(text)
+
+
+def test_a_unit_opens_a_folder_that_is_told_to_be_made(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is missing at the start is passed over by the manager, and the notice never written."""
+    configure(home, "notices: {file: /nowhere/curatord-test/notice}\n")
+
+    assert 0 == cli(home, "print", "systemd")
+    said = capsys.readouterr()
+    assert "ReadWritePaths=-/nowhere/curatord-test\n" in said.out
+    assert "before the start: mkdir -p -m 700 /nowhere/curatord-test\n" in said.err
+
+
+@pytest.mark.parametrize("kind", ["launchd", "docker"])
+def test_folders_that_it_writes_into_are_made_before_it_starts(
+    home: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """A container's mounts must be there, and nobody makes a socket's folder; `print` says how, and makes none."""
+    configure(home, f"notices: {{file: ~/.cache/c/notice}}\nmetrics: {{listen: 'unix:{home}/.run/m.sock'}}\n")
+    made = [home / ".local/state/curatord", home / ".cache/c", home / ".run"]
+
+    assert 0 == cli(home, "print", kind)
+    said = capsys.readouterr().err
+    assert [True] * 3 == [f"before the start: mkdir -p -m 700 {path}\n" in said for path in made]
+    assert [False] * 3 == [path.exists() for path in made]
+    assert 0 == cli(home, "install", kind, "--yes")
+    assert [0o700] * 3 == [path.stat().st_mode & 0o777 for path in made]
+
+
+@pytest.mark.parametrize("kind", ["systemd", "docker"])
+def test_what_cannot_be_opened_is_told(home: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    """A notice in the home itself, a key that is not there yet."""
+    (home / "key").write_text("x")
+    configure(home, "notices: {file: ~/notice}\n")
+    config = home / ".config/curatord/config.yaml"
+    config.write_text(config.read_text().replace("{env: SOME_KEY}", "{file: ~/key}"))
+
+    assert 0 == cli(home, "print", kind)
+    said = capsys.readouterr()
+    assert f"notices.file: {home}/notice " in said.err
+    assert (kind == "systemd") == ("api_key" not in said.err or "does not see" in said.err)
+    assert f"{home}\n" not in said.out
+    assert f'"{home}"\n' not in said.out.replace(f'HOME: "{home}"', "")
+
+
+def test_a_container_reaches_nobody_by_itself(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its loopback, its programs and its links are not this machine's."""
+    (home / "dotfiles").mkdir()
+    (home / ".claude").rename(home / "dotfiles/claude")
+    (home / ".claude").symlink_to(home / "dotfiles/claude")
+    configure(home, "notices: {command: [notify-send, x]}\nmetrics: {listen: '127.0.0.1:9464'}\n")
+
+    assert 0 == cli(home, "print", "docker")
+    said = capsys.readouterr().err
+    assert "metrics.listen: 127.0.0.1:9464 is the container's own loopback" in said
+    assert "notices.command: notify-send is started within the container" in said
+    assert f"name {home}/dotfiles/claude/skills in the configuration" in said
+    assert f"name {home}/dotfiles/claude/projects in the configuration" in said
+    assert 0 == cli(home, "print", "systemd")
+    said = capsys.readouterr().err
+    assert "notify-send" not in said
+    assert "9464" not in said
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
+def test_folders_made_for_somebody_are_theirs(tmp_path: Path) -> None:
+    """Those above them too: a home with folders of root's in it is a broken one."""
+    assert make_folder(str(tmp_path / "a/b"), owner=(41234, 41235))
+    assert not make_folder(str(tmp_path / "a/b"), owner=(1, 1))
+
+    above, made = (tmp_path / "a").stat(), (tmp_path / "a/b").stat()
+    assert [(41234, 41235)] * 2 == [(one.st_uid, one.st_gid) for one in (above, made)]
+    assert 0o700 == made.st_mode & 0o777
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
+def test_root_is_led_nowhere_by_a_users_link(tmp_path: Path) -> None:
+    """A link in the home could hand over a folder of the system."""
+    (tmp_path / "system").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.cache").symlink_to(tmp_path / "system")
+
+    with pytest.raises(StateError, match="cannot make"):
+        make_folder(str(tmp_path / "home/.cache/curatord"), owner=(41234, 41234))
+    assert [] == list((tmp_path / "system").iterdir())
+
+
+def test_a_system_service_makes_nothing_outside_of_the_home(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What its user configured is not for root to make and give away; the line for it is told."""
+    configure(home, f"state_dir: {tmp_path}/elsewhere/state\n")
+    config = str(home / ".config/curatord/config.yaml")
+    asked = ("--config", config, "--system", "--for", ME, "--output", str(tmp_path / "units"), "--yes")
+
+    assert 0 == cli(home, "install", "systemd", *asked)
+    said = capsys.readouterr()
+    state = f"{tmp_path.resolve()}/elsewhere/state"
+    assert f"mkdir -p -m 700 {state} && chown {os.getuid()}:{os.getgid()} {state}\n" in said.err
+    assert "make " not in said.out
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_command_on_the_path_is_named_by_its_link(tmp_path: Path) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,8 @@ import pytest
 from curatord.cli.main import main
 from curatord.config import parse
 from tests.cli.fake_app import FakeApp
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -174,6 +181,57 @@ def test_try_without_any_host_is_the_demo(tmp_path: Path, capsys: pytest.Capture
     assert 0 == cli("try", str(tmp_path / "demo"), home=tmp_path, app=app)
     assert (tmp_path / "demo/curatord.yaml").exists()
     assert "no agent host was found" in capsys.readouterr().out
+
+
+def test_the_demo_of_try_is_gone_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing names what is no longer there, but how to have one that stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    app = FakeApp()
+
+    assert 0 == cli("try", home=tmp_path, app=app)
+    said = capsys.readouterr().out
+
+    assert app.loaded is not None
+    assert tmp_path / "tmp" == Path(app.loaded.config.state_dir).parents[1]
+    assert [] == list((tmp_path / "tmp").iterdir())
+    assert "--config" not in said
+    assert "removed again" in said
+    assert "curatord demo DIR" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_demo_of_try_is_gone_after_a_signal(tmp_path: Path, number: int) -> None:
+    """A closed terminal too, whenever it comes; the exit code is that of the signal."""
+    environ = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT)}
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "curatord", "try"]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 60
+        while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(number)
+        process.wait(60)
+
+    assert 128 + number == process.returncode
+    assert [] == list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("arguments", [[], ["--no-run"]])
+def test_a_demo_that_stays_says_how_to_remove_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """In a line that a shell takes as it is, whatever the folder is called."""
+    folder = tmp_path / "my demo"
+
+    assert 0 == cli("demo", str(folder), *arguments, home=tmp_path, app=FakeApp())
+    said = capsys.readouterr().out
+
+    assert f"rm -r '{folder}'" in said
+    assert f"--config '{folder}/curatord.yaml'" in said
+    assert folder.is_dir()
 
 
 def test_try_uses_a_configuration_that_is_there(home: Path) -> None:

@@ -64,6 +64,14 @@ def test_the_summary_stands_alone() -> None:
     assert "archived 1 (2 managed of 3 skills)" == summary_of(a_run())
 
 
+def test_one_skill_is_one() -> None:
+    """As a newcomer's first library has."""
+    record = a_run()
+    alone = dataclasses.replace(record, after=dataclasses.replace(record.after, total=1, managed=0))
+
+    assert "archived 1 (0 managed of 1 skill)" == summary_of(alone)
+
+
 def test_a_dry_run_says_would() -> None:
     """Nothing in a dry run reads as if it had happened."""
     record = dataclasses.replace(a_run(), dry_run=True)

@@ -18,7 +18,7 @@ from typing import Any
 from curatord.adapters.control_client import live_status
 from curatord.demo.make import make_demo
 
-__all__ = ["WAIT_S", "Beside", "SlowModel", "a_home"]
+__all__ = ["WAIT_S", "Beside", "SlowModel", "a_home", "free_port"]
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 40.0
@@ -146,3 +146,9 @@ def a_home(folder: Path) -> Iterator[Beside]:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at just now."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])

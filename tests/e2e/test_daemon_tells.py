@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.beside import Beside, SlowModel, a_home
+from tests.e2e.beside import Beside, SlowModel, a_home, free_port
 
 
 @pytest.fixture
@@ -25,11 +25,6 @@ def figures(port: int) -> dict[str, float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
         lines = answer.read().decode().splitlines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 def test_a_run_is_told_event_by_event(beside: Beside) -> None:

@@ -8,11 +8,14 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
+from curatord.application.working import Service
 from curatord.errors import ConfigError, UsageError
 from tests.distil_world import DEPLOY, DistilWorld, create, patch, reply
+from tests.e2e.beside import free_port
 from tests.e2e.world import tree
 from tests.fakes.stub import Stub, needs_stub, stub
 
@@ -556,6 +559,33 @@ def test_budget_leaves_the_rest_due(opened: Opened) -> None:
     assert ("s1", "budget") in world.log()
     assert 3 == len(server.calls())
     assert {"s0": "skipped", "s1": "skipped", "s2": "skipped"} == world.states()
+
+
+def due_by_source(world: DistilWorld, port: int) -> list[str]:
+    """Let the daemon do one round, and return the figures of sessions that are due."""
+    service = Service(world.parts)
+    service.open_metrics(dict)
+    try:
+        service.rescan(stop=lambda: False, alive=lambda: None)
+        service.work_if_due(stop=lambda: False, alive=lambda: None)
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            lines = answer.read().decode().splitlines()
+    finally:
+        service.close_metrics()
+    return [line for line in lines if line.startswith("curatord_sessions_due{")]
+
+
+def test_the_figures_tell_how_many_are_due(opened: Opened) -> None:
+    """What the batch of a round left, of each source; nothing is told where nothing is distilled."""
+    port = free_port()
+    gates = {"gates": {"first_run": "run"}, "metrics": {"listen": f"127.0.0.1:{port}"}}
+    world, _ = opened(llm={"budget": {"calls_per_run": 1}}, sections={"umbrella": {"enabled": False}, **gates})
+    for number in range(3):
+        world.session(f"s{number}", CORRECTED, ago=3 - number / 2)
+
+    assert ['curatord_sessions_due{source="claude-code",host="claude-code"} 2'] == due_by_source(world, port)
+    world.reopen(url=None)
+    assert [] == due_by_source(world, port)
 
 
 def test_a_server_that_refuses_every_request_puts_no_session_aside(opened: Opened) -> None:

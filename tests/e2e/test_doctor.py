@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from curatord.application.doctor import CHECKS, Examination, doctor
 from curatord.application.doctor.setup import versions
 from curatord.cli.main import main
 from curatord.errors import StateError
+from tests.e2e.beside import free_port
 from tests.e2e.world import World, tree
 from tests.fakes.stub import needs_stub, stub
 
@@ -97,7 +99,7 @@ def test_without_any_state_none_is_made(tmp_path: Path) -> None:
 
     assert [] == failing(checks)
     assert ("note", "note") == (checks["state"]["level"], checks["database"]["level"])
-    assert checks["source claude-code"]["found"].endswith("never scanned")
+    assert checks["source claude-code"]["found"].endswith("never scanned; `curatord scan` reads it")
     assert before == tree(world.folder, times=True)
 
 
@@ -255,6 +257,56 @@ def test_a_running_daemon_is_asked_by_what_it_publishes(world: World) -> None:
 
     assert f"process {pid}" in checks["daemon"]["found"]
     assert "watched by the daemon" in checks["events"]["found"]
+
+
+def test_a_place_for_figures_that_is_taken(world: World) -> None:
+    """Doctor says what the daemon would say; the daemon's own hold on it is no fault, a new place asks for a reload."""
+    config, state, port = world.folder / "curatord.yaml", world.parts.state_dir, free_port()
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("listen: null", f"listen: '127.0.0.1:{port}'"), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", port)):
+        taken = examine(world)["metrics"]
+    free = examine(world)["metrics"]
+    world.parts.close()
+    with a_daemon(config, state, world.folder / "home"):
+        ours = examine(world)["metrics"]
+        config.write_text(text.replace("listen: null", f"listen: '127.0.0.1:{free_port()}'"), encoding="utf-8")
+        changed = examine(world)["metrics"]
+
+    assert ["failure", "fine", "fine", "warning"] == [check["level"] for check in (taken, free, ours, changed)]
+    assert "the daemon will not start" in taken["found"]
+    assert "the running daemon answers" in ours["found"]
+    assert "curatord reload" == changed["mend"]
+
+
+def test_notices_that_would_not_arrive(world: World) -> None:
+    """Both ways are looked at, and neither is tried; without any there is no line."""
+    config = world.folder / "curatord.yaml"
+    assert "notices" not in examine(world)
+    before = tree(world.folder / "home")
+    text = config.read_text(encoding="utf-8").replace("file: null", f"file: '{config}/notice'")
+    config.write_text(text.replace("command: null", "command: [curatord-no-such-program]"), encoding="utf-8")
+    check = examine(world)["notices"]
+
+    assert "failure" == check["level"]
+    assert f"{config} is no folder" in check["found"]
+    assert "curatord-no-such-program is not found on PATH" in check["found"]
+    assert before == tree(world.folder / "home")
+
+
+def test_a_daemon_that_was_stopped_is_not_well(world: World) -> None:
+    """As `status --check` has it: what it published before does not count."""
+    world.parts.close()
+    with a_daemon(world.folder / "curatord.yaml", world.parts.state_dir, world.folder / "home") as pid:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            stopped = examine(world)["daemon"]
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    assert "failure" == stopped["level"]
+    assert "it does not answer on its socket" in stopped["found"]
+    assert "restart" in stopped["mend"]
 
 
 def test_another_daemon_on_the_same_library(world: World, tmp_path: Path) -> None:

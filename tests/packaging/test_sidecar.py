@@ -14,6 +14,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -146,22 +147,40 @@ class Sidecar:
         return False
 
 
-@pytest.fixture
-def sidecar(tmp_path: Path, installed: Path) -> Iterator[Sidecar]:
-    """A sidecar of the demonstration's home, made by `service install docker` and owned by a user without a name."""
-    folder = tmp_path / "demo"
+def made(folder: Path, installed: Path, config: dict[str, Any] | None = None) -> Sidecar:
+    """Return a sidecar of the demonstration's home, *config* over its own, owned by a user without a name."""
     make_demo(folder, datetime.now(UTC))
-    made = subprocess.run(
-        [str(installed / "bin/curatord"), "--config", str(folder / "curatord.yaml"),
+    file = folder / "curatord.yaml"
+    file.write_text(json.dumps({**yaml.safe_load(file.read_text()), **(config or {})}))
+    done = subprocess.run(
+        [str(installed / "bin/curatord"), "--config", str(file),
          "service", "install", "docker", "--yes", "--output", str(folder / "docker")],
         env={"HOME": str(folder / "home"), "PATH": os.defpath}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert 0 == made.returncode, made.stderr
+    assert 0 == done.returncode, done.stderr
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, UID, GID, follow_symlinks=False)
-    sidecar = Sidecar(folder, installed)
+    return Sidecar(folder, installed)
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path, installed: Path) -> Iterator[Sidecar]:
+    """A sidecar as `service install docker` makes it."""
+    sidecar = made(tmp_path / "demo", installed)
     yield sidecar
+    ended(sidecar)
+
+
+def ended(sidecar: Sidecar) -> None:
+    """
+    End it where it still runs: by its first process, whose end is that of all in there.
+
+    What `unshare --kill-child` asks the kernel for is forgotten where that process becomes another user.
+    """
     if sidecar.process is not None and sidecar.process.poll() is None:
+        children = Path(f"/proc/{sidecar.process.pid}/task/{sidecar.process.pid}/children").read_text().split()
+        for pid in children:
+            os.kill(int(pid), signal.SIGKILL)
         sidecar.process.kill()
         sidecar.process.wait()
 
@@ -224,3 +243,47 @@ def test_a_state_folder_of_another_user_ends_it_at_once(sidecar: Sidecar) -> Non
     assert 4 == process.wait(timeout=WAIT_S)
     assert str(state) in sidecar.log()
     assert f"id {UID}" in sidecar.log()
+
+
+def test_what_lies_outside_is_reached_where_it_has_folders_of_its_own(tmp_path: Path, installed: Path) -> None:
+    """A notice comes out, figures are answered through a socket, prompts and a key are read."""
+    folder = tmp_path / "demo"
+    own = tmp_path / "own"
+    (own / "keys").mkdir(parents=True)
+    (own / "keys/k").write_text("a-key")
+    (own / "prompts").mkdir()
+    (own / "prompts/merge.md").write_text("Mine.")
+    for path in (own, *own.rglob("*")):
+        os.chown(path, UID, GID)
+    primary = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key": {"file": str(own / "keys/k")}}
+    sidecar = made(
+        folder,
+        installed,
+        {
+            "notices": {"file": str(own / "out/notice")},
+            "metrics": {"listen": f"unix:{own}/figures/m.sock"},
+            "prompts": str(own / "prompts"),
+            "llm": {"primary": primary},
+        },
+    )
+    for name in ("out", "figures"):
+        os.chown(own / name, UID, GID)  # made by root, who runs this test
+    try:
+        sidecar.start()
+        assert sidecar.until(lambda: "run.finished" in sidecar.log()), sidecar.log()
+        checks = {
+            row["check"]: row for row in json.loads(sidecar.inside("curatord", "doctor", "--no-llm", "--json").stdout)
+        }
+        sidecar.inside("curatord", "run", "--no-llm")
+        with socket.socket(socket.AF_UNIX) as figures:
+            figures.connect(str(own / "figures/m.sock"))
+            figures.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            answer = figures.recv(65536)
+    finally:
+        ended(sidecar)
+
+    assert ["fine"] * 3 == [checks[name]["level"] for name in ("prompts", "notices", "metrics")]
+    assert "merge.md" in checks["prompts"]["found"]
+    assert "failure" != checks["model"]["level"], checks["model"]
+    assert (own / "out/notice").read_text().startswith("curatord: ")
+    assert b"curatord_build_info" in answer

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from curatord.application.doctor.distil import distil
 from curatord.application.doctor.libraries import libraries
 from curatord.application.doctor.models import models
+from curatord.application.doctor.outlets import metrics, notices
 from curatord.application.doctor.running import daemon, others, service
 from curatord.application.doctor.setup import clock, config, database, disk, prompts, state, version
 from curatord.application.doctor.transcripts import transcripts
@@ -51,6 +52,8 @@ CHECKS: tuple[Examination, ...] = (
     Examination("inotify", inotify),
     Examination("model", models),
     Examination("distilling", distil),
+    Examination("notices", notices),
+    Examination("metrics", metrics),
     Examination("daemon", daemon),
     Examination("others", others),
     Examination("service", service),

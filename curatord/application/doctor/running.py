@@ -19,13 +19,14 @@ def daemon(ward: Ward) -> Sequence[Check]:
 
     last = ward.parts.overview.last_run()
     told = ward.daemon
+    silent = told["last_error"] if told.get("control") == "silent" else None
     facts = DaemonFacts(
         alive=told["alive"],
         pid=told.get("pid"),
         since=told.get("since"),
         activity=told.get("activity"),
-        silence=silence_of(told, ward.now),
-        trouble=told.get("last_error"),
+        silence=silence_of(told, ward.now) or silent,
+        trouble=None if silent else told.get("last_error"),
         paused=ward.parts.store.meta(PAUSED_SINCE) is not None,
         version=told.get("version"),
         ours=__version__,

@@ -41,6 +41,7 @@ def transcripts(ward: Ward) -> Sequence[Check]:
                 near=listing.near,
                 counted=None if state is None else _counted(state),
                 forgotten=ward.forgot,
+                at_work=ward.daemon["alive"] and ward.daemon.get("activity") in ("starting", "scanning"),
                 retention=retention_of(placed.settings.host, placed.path, listing.unread, ward.now),
             )
         )

@@ -52,10 +52,10 @@ class Ward:
 
     @cached_property
     def daemon(self) -> dict[str, Any]:
-        """What the running daemon published last, with `alive`."""
-        from curatord.adapters.instance import running_daemon
+        """What is known of the running daemon, as `status` has it: `alive`, `control`, what it says or published."""
+        from curatord.application.status import daemon_now
 
-        return running_daemon(self.parts.state_dir)
+        return daemon_now(self.parts.state_dir)
 
     @cached_property
     def counted(self) -> dict[tuple[str, str], SourceState]:

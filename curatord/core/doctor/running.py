@@ -93,15 +93,25 @@ def check_others(others: Sequence[OtherDaemon], *, can_see: bool) -> Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceFacts:
-    """Which unit files or plists of curatord are installed, and how one is installed here."""
+    """
+    Which unit files, plists and compose files of curatord are *installed*, and the *command* that installs one here.
+
+    *idle*: those that no manager starts by itself, each with the command that changes this.
+    """
 
     installed: Sequence[str]
     command: str
+    idle: Sequence[tuple[str, str]] = ()
 
 
 def check_service(service: ServiceFacts) -> Check:
     """Return whether a service is installed; without one nothing is wrong."""
     if service.installed:
-        return check_of("service", ", ".join(service.installed), [])
+        issues = [
+            Issue(level="note", words=f"{path} is not enabled, so nothing starts it by itself", mend=command)
+            for path, command in service.idle
+        ]
+        told = {path for path, _ in service.idle}
+        return check_of("service", ", ".join(path for path in service.installed if path not in told), issues)
     words = "none is installed, so nothing starts the daemon by itself"
     return check_of("service", "", [Issue(level="note", words=words, mend=service.command)])

@@ -200,7 +200,7 @@ def check_database(database: DatabaseFacts) -> Check:
         mend = "look at its permissions and the free space; curatord runs as the user that owns it"
         words = f"{database.path} cannot be read: {database.error}"
         return check_of("database", "", [Issue(level="failure", words=words, mend=mend)])
-    summary = f"{_size(database.size)}, schema {database.schema}"
+    summary = f"{_size(database.size + database.wal)}, schema {database.schema}"
     issues = []
     if database.schema is not None and database.schema > database.newest:
         words = f"a newer curatord wrote it: this one knows up to schema {database.newest}"

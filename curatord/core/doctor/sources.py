@@ -73,6 +73,7 @@ class SourceFacts:
         near: Where nothing was found, names there that look like transcripts and are not listed.
         counted: What is stored of it; None: it was never scanned.
         forgotten: The database cannot be used, so what was read of it is not known.
+        at_work: The running daemon reads transcripts just now.
     """
 
     host: str
@@ -87,6 +88,7 @@ class SourceFacts:
     counted: Counted | None = None
     retention: Retention | None = None
     forgotten: bool = False
+    at_work: bool = False
 
 
 def check_sources(sources: Sequence[SourceFacts], now: datetime) -> list[Check]:
@@ -128,8 +130,12 @@ def check_source(source: SourceFacts, now: datetime, spare: Sequence[str] = ()) 
         issue = Issue(level="note", words="what was read of it is not known while the database cannot be used")
         found = f"{source.path}: {_files(source)}"
         return check_of(name, found, [issue, *_trouble(source, None)], [f"place: {source.why}"])
+    if (counted is None or counted.scanned_at is None) and source.at_work:
+        found = f"{source.path}: {_files(source)}, the daemon reads them for the first time just now"
+        issues = [Issue(level="note", words=""), *_trouble(source, None), *_misses(source)]
+        return check_of(name, found, issues, [f"place: {source.why}"])
     if counted is None or counted.scanned_at is None:
-        found = f"{source.path}: {_files(source)}, never scanned"
+        found = f"{source.path}: {_files(source)}, never scanned; `curatord scan` reads it"
         issues = [Issue(level="note", words="", mend="curatord scan"), *_trouble(source, None), *_misses(source)]
         return check_of(name, found, issues, [f"place: {source.why}"])
     summary = (

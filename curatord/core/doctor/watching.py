@@ -117,7 +117,8 @@ def check_inotify(inotify: InotifyFacts) -> Check:
         return check_of("inotify", "", [Issue(level="note", words="this system has no such limits")])
     folders = ("" if inotify.counted_whole else "more than ") + f"{inotify.folders:,}"
     others = max(inotify.used_watches - inotify.ours, 0)
-    summary = f"{folders} folders to watch; {others:,} of {inotify.max_watches:,} watches are in use by others"
+    noun = "folder" if folders == "1" else "folders"
+    summary = f"{folders} {noun} to watch; {others:,} of {inotify.max_watches:,} watches are in use by others"
     free = inotify.max_watches - others
     need = inotify.folders + inotify.folders // 4 + 64
     issues = []

@@ -108,10 +108,12 @@ def compose(facts: ServiceFacts) -> str:
     ]
     if facts.writable:
         lines.append("      # Libraries with their archives: the folder above each, so that a move is a rename.")
+        if any(need.written for need in facts.needs):
+            lines.append("      # Also the folders of the notice's file and of the socket for figures.")
         for path in facts.writable:
             lines += _mount(path, read_only=False)
     if facts.read_only:
-        lines.append("      # Transcripts are only read.")
+        lines.append("      # Only read: transcripts, and prompts and keys that the configuration names.")
         for path in facts.read_only:
             lines += _mount(path, read_only=True)
     if facts.config is not None and not any(_below(facts.config, one) for one in (*facts.writable, *facts.read_only)):

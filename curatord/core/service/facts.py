@@ -13,6 +13,7 @@ from posixpath import dirname
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.hosts import HOST_PLACES, set_variable
+from curatord.core.service.needs import Need, too_wide, within
 from curatord.core.settings import Config, KeyRef
 from curatord.errors import UsageError
 
@@ -51,9 +52,11 @@ class ServiceFacts:
         user: Name of that user, for the forms that run as somebody.
         uid, gid: Of that user, for the form that knows no names.
         writable: Folders that a change of a library may touch.
-        read_only: Folders with transcripts. One may lie within a writable one, never the other way round.
+        read_only: Folders with transcripts, prompts, keys. One may lie within a writable one, never the other way
+            round.
         variables: Environment variables that say where a host lives, none of them secret.
         credentials: Names of the keys that the configuration takes as credentials.
+        needs: Files and folders besides; what can be opened for them is among *writable* and *read_only*.
     """
 
     command: Sequence[str]
@@ -67,6 +70,7 @@ class ServiceFacts:
     read_only: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     credentials: Sequence[str] = ()
+    needs: Sequence[Need] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no unit can name: a line break in a path would be a line of its own."""
@@ -118,8 +122,8 @@ def writable_folders(libraries: Iterable[tuple[str, str]], *, home: str) -> tupl
     wanted: list[str] = []
     for root, archive in libraries:
         above = dirname(root.rstrip("/"))
-        opened = [root, archive] if _too_wide(above, home) else [above]
-        if not any(_within(archive, one) for one in opened):
+        opened = [root, archive] if too_wide(above, home) else [above]
+        if not any(within(archive, one) for one in opened):
             opened.append(archive)
         wanted += opened
     return innermost(wanted)
@@ -132,19 +136,10 @@ def read_only_folders(transcripts: Iterable[str], *, kept_open: Sequence[str]) -
     *kept_open* are libraries, archives and state. A home that holds both, a database beside the skills, stays open:
     that it is only read is curatord's own promise.
     """
-    return innermost(folder for folder in transcripts if not any(_within(kept, folder) for kept in kept_open))
+    return innermost(folder for folder in transcripts if not any(within(kept, folder) for kept in kept_open))
 
 
 def innermost(folders: Iterable[str]) -> tuple[str, ...]:
     """Return *folders* in order of their names, without those that lie in another of them."""
     ordered = sorted(dict.fromkeys(folder.rstrip("/") or "/" for folder in folders))
-    return tuple(one for one in ordered if not any(one != other and _within(one, other) for other in ordered))
-
-
-def _within(path: str, folder: str) -> bool:
-    return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
-
-
-def _too_wide(folder: str, home: str) -> bool:
-    """Return whether opening *folder* would open a home, what is above one, or a folder at the root."""
-    return _within(home, folder) or folder.rstrip("/").count("/") < 2
+    return tuple(one for one in ordered if not any(one != other and within(one, other) for other in ordered))

@@ -26,7 +26,7 @@ def user_unit(facts: ServiceFacts) -> str:
         "#   loginctl enable-linger                  so that it also runs while you are logged out",
         "#",
         "# By hand: mkdir -p -m 700 ~/.local/state/curatord, and copy it to ~/.config/systemd/user/curatord.service.",
-        "# After a change of `libraries` or `sources` install it again: what is not opened below cannot change.",
+        "# After a change of a path in the configuration install it again: what is not opened below cannot change.",
         "[Unit]",
         "Description=Curator of the skill libraries of AI agents",
         *_START_LIMIT,
@@ -257,6 +257,8 @@ def _opened(facts: ServiceFacts, *, home: bool) -> list[str]:
         "# Opened: for each library the folder above it, so that its archive lies in the same mount: each path here is",
         "# one, a skill is archived by a rename, and a rename cannot cross mounts. `-`: it may be absent.",
     ]
+    if any(need.written for need in facts.needs):
+        lines.append("# Also the folders of the notice's file and of the socket for figures.")
     lines += [f"ReadWritePaths={_word('-' + path)}" for path in facts.writable]
     if facts.state_dir is not None:
         lines += [
@@ -268,7 +270,9 @@ def _opened(facts: ServiceFacts, *, home: bool) -> list[str]:
             f"ReadWritePaths={_word(facts.state_dir)}",
         ]
     if facts.read_only:
-        lines.append("# Closed again: transcripts are only read.")
+        lines.append(
+            "# Closed again, since they are only read: transcripts, and prompts and keys of the configuration."
+        )
         lines += [f"ReadOnlyPaths={_word('-' + path)}" for path in facts.read_only]
     return lines
 

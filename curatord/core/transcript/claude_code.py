@@ -23,28 +23,24 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from curatord.core.transcript.claude_records import (
-    Answer,
     Arguments,
     Block,
-    Call,
-    Line,
     Message,
     Outcome,
     Record,
     attachment_of,
-    decode_line,
     decode_record,
     from_ends,
     leniently,
     outcome_of,
     prompt_text,
 )
+from curatord.core.transcript.claude_shapes import NO_RESULT, SOURCE, result_shape, stamp_at
 from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
@@ -56,7 +52,7 @@ from curatord.core.transcript.events import (
     SessionTally,
     Sighting,
 )
-from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, chained, content_key, fold_uuids, id_key
+from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, chained, content_key, fold_uuids, id_key
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.salvage import text_of_raw
@@ -104,6 +100,7 @@ KEEP_MESSAGES = 8  # ids that the state carries over; parts of one message stand
 KEEP_CALLS = 16
 KEEP_QUEUE = 64
 KEEP_PENDING = 256
+LEARN = 100  # results of a slice that show no shape, before it is given up
 WINDOW = 65_536  # ids held in memory; a copy from further back within one file shows by its anchors
 
 
@@ -154,9 +151,9 @@ class ClaudeCodeParser:
     """
 
     __slots__ = (
-        "_accounts", "_before", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour", "_hour_from",
-        "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys", "_pending",
-        "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown",
+        "_accounts", "_before", "_begun", "_calls", "_current", "_cwd", "_findings", "_guard", "_heads", "_hour",
+        "_hour_from", "_hour_to", "_last_id", "_last_key", "_latest", "_messages", "_new", "_now_ms", "_other_keys",
+        "_pending", "_prompted", "_queue", "_released", "_scheduled", "_seen", "_session", "_shown",
         "_side", "_slash", "_time", "_version",
     )  # fmt: skip
 
@@ -200,6 +197,7 @@ class ClaudeCodeParser:
         self._heads: list[bytes] | None = [] if fresh else None  # known ones at the file's beginning; None: not there
         self._new: dict[str, None] = {}  # uuids of this slice, in order
         self._seen: set[str] = set()  # of those before, and of known ones
+        self._findings = Findings()
         self._begin()
 
     # -- the LineParser protocol
@@ -212,35 +210,60 @@ class ClaudeCodeParser:
         and hour as those before: they are counted here, in locals, and all others by `_take`. Both say the same; a test
         feeds each file through either.
         """
+        if not self._begun:
+            self._begin()
         is_new, is_seen, messages, calls = self._new, self._seen, self._messages, self._calls
         quick, side = not self._guard and not self._before, self._side
         session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
         first, last, counts = hour[0], hour[1], tally.tool_calls
         records = turns = 0
         uuid = time = ""
+        learning = LEARN
+        shape = NO_RESULT
+        head, begin, tail, ends = shape
         for line, offset in lines:
+            # A tool's output that nobody waits for: only what stands around it is looked at (`claude_shapes`).
+            if line[51:begin] == head and not waiting:
+                stamp = stamp_at(line, line.find(b']},"uuid":"', begin))
+                if stamp is not None and (
+                    line.endswith(SOURCE + line[15:51] + tail)
+                    if tail
+                    else line.endswith(ends) and line.find(b',"isSidechain":', begin) < 0
+                ):
+                    ident, told = stamp.groups()
+                    ident, told = ident.decode(), told.decode()
+                    if low <= told < high and ident not in is_new and ident not in is_seen:
+                        uuid, time = ident, told
+                        is_new[uuid] = None
+                        records += 1
+                        if time > last:
+                            last = time
+                        elif time < first:
+                            first = time
+                        continue
             try:
-                record = decode_line(line)
+                record = decode_record(line)
             except (msgspec.MsgspecError, RecursionError):
                 record = _NOTHING
+            told = record.timestamp or ""
+            ident = record.uuid or ""
             if (
-                low <= record.timestamp < high
+                low <= told < high
                 and record.cwd == cwd
                 and record.sessionId == session
                 and record.version == version
                 and record.isSidechain is side
                 and quick
-                and record.uuid
-                and record.uuid not in is_new
-                and record.uuid not in is_seen
-                and record.timestamp[-1] == "Z"
+                and ident
+                and ident not in is_new
+                and ident not in is_seen
+                and told[-1] == "Z"
             ):
                 kind = record.type
                 message = record.message
                 if message is None:
                     if rest is not None and (kind == "progress" or (kind == "system" and record.subtype != FIRE)):
-                        time = record.timestamp
-                        uuid = record.uuid
+                        uuid, time = ident, told
                         is_new[uuid] = None
                         records += 1
                         if time > rest[1]:
@@ -251,22 +274,24 @@ class ClaudeCodeParser:
                 elif type(message.content) is list:
                     blocks = message.content
                     if kind == "assistant":
-                        time = record.timestamp
-                        ident = message.id
-                        if ident not in messages and message.model != "<synthetic>":
+                        answer = message.id
+                        if answer not in messages and message.model != "<synthetic>":
                             turns += 1
-                            if ident is not None:
-                                messages[ident] = None
+                            if answer is not None:
+                                messages[answer] = None
                         for block in blocks:
-                            if type(block) is not Call or block.id in calls:
+                            if block.type != "tool_use" or block.id in calls:
                                 continue
-                            calls[block.id] = None
-                            name = block.name
+                            if block.id:
+                                calls[block.id] = None
+                            name = block.name or "(unnamed)"
                             if name in counts:
                                 counts[name] += 1
                             else:
                                 tally.called(name)
                             given = block.input
+                            if given is None:
+                                continue
                             if name in FILE_TOOLS:
                                 named = given.file_path or given.notebook_path or given.path
                             elif name == "Bash":
@@ -276,15 +301,17 @@ class ClaudeCodeParser:
                             else:
                                 continue
                             if type(named) is not str or "skill" in named or "SKILL.md" in named:
-                                self._time = time
+                                self._time = told
                                 self._touch(name, given, block.id, cwd, tally)
                                 if self._pending:
                                     waiting = True
-                    elif kind != "user" or waiting or not blocks or type(blocks[0]) is not Answer:
+                    elif kind != "user" or waiting or not blocks or blocks[0].type != "tool_result":
                         kind = ""
+                    elif learning and (shape is NO_RESULT or line[51:begin] != head):
+                        shape = head, begin, tail, ends = result_shape(line)
+                        learning -= shape is NO_RESULT
                     if kind:
-                        time = record.timestamp
-                        uuid = record.uuid
+                        uuid, time = ident, told
                         is_new[uuid] = None
                         records += 1
                         if time > last:
@@ -295,9 +322,15 @@ class ClaudeCodeParser:
             if records:
                 self._add_up(tally, hour, records, turns, first, last, uuid, time)
                 records = turns = 0
-            self._read(line, offset)
+            if record is _NOTHING:
+                self._odd(line, offset)
+            else:
+                self._take(record, line)
+            before = session, cwd, version
             session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
             first, last, counts = hour[0], hour[1], tally.tool_calls
+            if before != (session, cwd, version):
+                shape = head, begin, tail, ends = NO_RESULT
         if records:
             self._add_up(tally, hour, records, turns, first, last, uuid, time)
 
@@ -341,17 +374,10 @@ class ClaudeCodeParser:
         self._last_id = uuid
         self._time = time
 
-    def _read(self, line: bytes, offset: int) -> None:
-        """Take one line the long way."""
-        try:
-            record = decode_record(line)
-        except (msgspec.MsgspecError, RecursionError):
-            self._odd(line, offset)
-        else:
-            self._take(record, line)
-
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show: its id, time, kind, and the first call."""
+        if not self._begun:
+            self._begin()
         self._findings.oversize += 1
         if len(self._findings.notes) < MAX_NAMES:
             self._findings.notes.append(f"a line of {size} bytes at offset {offset}: only its ends were read")
@@ -359,6 +385,8 @@ class ClaudeCodeParser:
 
     def settle(self) -> None:
         """Take calls without a result as done; a failure that shows later takes them back by their ids."""
+        if not self._begun:
+            self._begin()
         for call, sightings in self._pending.items():
             if sightings[0][1].via == "SlashCommand":
                 continue  # no body came: a plain command
@@ -377,20 +405,12 @@ class ClaudeCodeParser:
             if told or tally.user_turns or account.rest:
                 _tell_times(account)
                 found.sessions[session] = tally
+        keys = fold_uuids(list(self._new))
         if self._heads is not None:
-            first = list(islice(self._new, ANCHOR_FIRST))
-            found.heads = b"".join((*self._heads, fold_uuids(first), *self._other_keys[:ANCHOR_FIRST]))
+            found.heads = b"".join((*self._heads, keys[: ANCHOR_FIRST * KEY_BYTES], *self._other_keys[:ANCHOR_FIRST]))
             self._heads = None
-        found.keys = fold_uuids(list(self._new)) + b"".join(self._other_keys)
-        if len(self._messages) > WINDOW:
-            self._messages = dict.fromkeys(list(self._messages)[-KEEP_MESSAGES:])
-        if len(self._calls) > WINDOW:
-            self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
-        if len(self._seen) >= WINDOW:
-            self._seen = set()
-        self._seen.update(self._new)
-        self._new = {}
-        self._begin()
+        found.keys = b"".join((keys, *self._other_keys))
+        self._begun = False
         return found
 
     def state(self) -> bytes:
@@ -424,6 +444,17 @@ class ClaudeCodeParser:
     # -- one record
 
     def _begin(self) -> None:
+        """Begin a slice; not before something comes, since most files have but one."""
+        if self._new:
+            if len(self._messages) > WINDOW:
+                self._messages = dict.fromkeys(list(self._messages)[-KEEP_MESSAGES:])
+            if len(self._calls) > WINDOW:
+                self._calls = dict.fromkeys(list(self._calls)[-KEEP_CALLS:])
+            if len(self._seen) >= WINDOW:
+                self._seen = set()
+            self._seen.update(self._new)
+            self._new = {}
+        self._begun = True
         self._findings = Findings()
         self._accounts: dict[str, _Account] = {}
         self._other_keys: list[bytes] = []
@@ -806,7 +837,7 @@ def _latest(now_ms: int) -> str:
     return iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
 
 
-_NOTHING = Line()  # of a line that is read the long way
+_NOTHING = Record()  # of a line that could not be decoded as one record
 
 
 def _load(state: bytes) -> _Saved:

@@ -1,10 +1,9 @@
 """
 Claude Code's records as types: the fields that matter, and ways to come by them when a line is not as usual.
 
-`decode_record` is the quick way and refuses a line with any field of another type; `decode_line` the quickest, for
-those fields that nine of ten records come down to. `leniently` takes what the
-standard library made of such a line and keeps the fields that fit; `from_ends` makes do with both ends of a line too
-long to hold.
+`decode_record` is the quick way and refuses a line with any field of another type. `leniently` takes what the standard
+library made of such a line and keeps the fields that fit; `from_ends` makes do with both ends of a line too long to
+hold. The fields stand in the order in which the host writes them, since the decoder looks for each from the last on.
 """
 
 from __future__ import annotations
@@ -19,17 +18,13 @@ from curatord.core.transcript.lines import printable
 from curatord.core.transcript.salvage import text_of_raw
 
 __all__ = [
-    "Answer",
     "Arguments",
     "Attachment",
     "Block",
-    "Call",
-    "Line",
     "Message",
     "Outcome",
     "Record",
     "attachment_of",
-    "decode_line",
     "decode_record",
     "from_ends",
     "leniently",
@@ -52,18 +47,18 @@ class Arguments(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct, gc=False):
+    tool_use_id: str | None = None
     type: str = ""
-    text: Raw = NOTHING
     id: str | None = None
     name: str | None = None
     input: Arguments | None = None
-    tool_use_id: str | None = None
+    text: Raw = NOTHING
     is_error: bool | None = None
 
 
 class Message(msgspec.Struct, gc=False):
-    id: str | None = None
     model: str | None = None
+    id: str | None = None
     content: str | list[Block] | None = None
 
 
@@ -72,71 +67,26 @@ class Snapshot(msgspec.Struct, gc=False):
 
 
 class Record(msgspec.Struct, gc=False):
-    type: str = ""
-    uuid: str | None = None
     parentUuid: str | None = None  # noqa: N815 -- the host's names
-    sessionId: str | None = None  # noqa: N815
-    timestamp: str | None = None
-    cwd: str | None = None
-    version: str | None = None
-    entrypoint: str | None = None
-    subtype: str | None = None
     isSidechain: bool | None = None  # noqa: N815
+    cwd: str | None = None
+    sessionId: str | None = None  # noqa: N815
+    version: str | None = None
+    type: str = ""
+    subtype: str | None = None
+    message: Message | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    toolUseResult: Raw = NOTHING  # noqa: N815
+    entrypoint: str | None = None
     isMeta: bool | None = None  # noqa: N815
     isCompactSummary: bool | None = None  # noqa: N815
     isVisibleInTranscriptOnly: bool | None = None  # noqa: N815
     sourceToolUseID: str | None = None  # noqa: N815
-    message: Message | None = None
-    toolUseResult: Raw = NOTHING  # noqa: N815
     operation: str | None = None
     content: Raw = NOTHING
     attachment: Raw = NOTHING
     snapshot: Snapshot | None = None
-
-
-class Call(msgspec.Struct, gc=False, tag_field="type", tag="tool_use"):
-    """A call as it always is; a `Block` for one that lacks something."""
-
-    id: str
-    name: str
-    input: Arguments
-
-
-class Answer(msgspec.Struct, gc=False, tag_field="type", tag="tool_result"):
-    """A tool's result, of which nothing matters where nobody waits for it."""
-
-
-class Text(msgspec.Struct, gc=False, tag_field="type", tag="text"):
-    """Words, of which nothing matters where no person said them."""
-
-
-class Thinking(msgspec.Struct, gc=False, tag_field="type", tag="thinking"):
-    """Thoughts, of which nothing matters."""
-
-
-class Said(msgspec.Struct, gc=False):
-    model: str | None = None
-    id: str | None = None
-    content: str | list[Call | Answer | Text | Thinking] | None = None
-
-
-class Line(msgspec.Struct, gc=False):
-    """
-    What the most frequent records need, in the order in which the host writes it.
-
-    Each field less is one that is not looked up, filled and freed a few hundred thousand times: of each further kind of
-    record a `Record` is made. Blocks of other types than the four are refused, which leads there too.
-    """
-
-    isSidechain: bool | None = None  # noqa: N815 -- the host's names
-    cwd: str | None = None
-    sessionId: str | None = None  # noqa: N815
-    version: str | None = None
-    type: str = ""
-    message: Said | None = None
-    subtype: str | None = None
-    uuid: str = ""
-    timestamp: str = ""
 
 
 class Origin(msgspec.Struct, gc=False):
@@ -155,7 +105,6 @@ class Outcome(msgspec.Struct, gc=False):
     success: bool | None = None
 
 
-decode_line = msgspec.json.Decoder(Line).decode
 decode_record = msgspec.json.Decoder(Record).decode
 _attachment = msgspec.json.Decoder(Attachment).decode
 _outcome = msgspec.json.Decoder(Outcome).decode

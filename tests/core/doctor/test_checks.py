@@ -12,6 +12,7 @@ from curatord.core.cheap import replace
 from curatord.core.doctor.check import Check, Issue, check_of, worst
 from curatord.core.doctor.libraries import HostCurator, LibraryFacts, check_libraries, check_library
 from curatord.core.doctor.model import ModelFacts, check_model, no_model
+from curatord.core.doctor.outlets import MetricsFacts, NoticeFacts, ProgramFacts, check_metrics, check_notices
 from curatord.core.doctor.running import (
     DaemonFacts,
     OtherDaemon,
@@ -126,6 +127,8 @@ DRIFTED = (
     Stretch(date(2026, 9, 1), "2.2.0", 100, 0, 10, {"turn_v2": 50}),
 )
 
+NOTICES = NoticeFacts(file="/h/notice", program=ProgramFacts(name="mail", path="/usr/bin/mail"))
+METRICS = MetricsFacts(listen="127.0.0.1:1")
 CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("version", check_version, VERSION, {}, "fine"),
     ("version", check_version, VERSION, {"python": (3, 10, 9)}, "failure"),
@@ -200,8 +203,21 @@ CASES: list[tuple[str, Callable[..., Check], Any, dict[str, Any], str]] = [
     ("daemon", check_daemon, DAEMON, {"paused": True}, "note"),
     ("daemon", check_daemon, DAEMON, {"version": "0.9", "ours": "1.0"}, "warning"),
     ("daemon", check_daemon, DAEMON, {"version": "1.0", "ours": "1.0"}, "fine"),
+    ("notices", check_notices, NOTICES, {}, "fine"),
+    ("notices", check_notices, NOTICES, {"program": None}, "fine"),
+    ("notices", check_notices, NOTICES, {"fault": "/h is no folder"}, "failure"),
+    ("notices", check_notices, NOTICES, {"program": ProgramFacts(name="x", fault="is gone", mend="m")}, "failure"),
+    ("notices", check_notices, NOTICES, {"program": ProgramFacts(name="x", path="/h/x", by_chance=True)}, "note"),
+    ("metrics", check_metrics, METRICS, {}, "fine"),
+    ("metrics", check_metrics, METRICS, {"refused": "taken"}, "failure"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "serving": "127.0.0.1:1"}, "fine"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "serving": None}, "warning"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "told": True, "refused": "taken"}, "failure"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "refused": "taken"}, "note"),
+    ("metrics", check_metrics, METRICS, {"alive": True, "silent": True, "serving": "127.0.0.1:1"}, "note"),
     ("service", check_service, ServiceFacts(installed=("/u",), command="c"), {}, "fine"),
     ("service", check_service, ServiceFacts(installed=(), command="c"), {}, "note"),
+    ("service", check_service, ServiceFacts(installed=("/u",), command="c", idle=(("/u", "enable"),)), {}, "note"),
     ("model", check_model, MODEL, {}, "fine"),
     ("model fallback", check_model, MODEL, {"role": "fallback"}, "fine"),
     ("model", check_model, MODEL, {"price_known": False}, "note"),
@@ -223,6 +239,7 @@ def test_every_check_passes_and_fails(
 SOURCES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {}, "fine"),
     ({"counted": None}, {}, "note"),
+    ({"counted": None, "at_work": True}, {}, "note"),
     ({"error": "permission denied"}, {}, "failure"),
     ({"exists": False}, {}, "failure"),  # it was there before
     ({"exists": False, "counted": None}, {}, "note"),
@@ -421,3 +438,17 @@ def test_sessions_that_were_put_aside_and_long_silence_are_told() -> None:
     assert "refine --retry" in aside.mend
     assert ("pi:s1: no usable reply",) == aside.details
     assert "since 2026-02-21" in silent.found
+
+
+def test_the_size_of_a_database_counts_what_was_not_brought_into_it() -> None:
+    """Beside a running daemon most of a new one lies there."""
+    assert "512 KiB" in check_database(replace(DATABASE, size=4096, wal=508 * 1024)).found
+
+
+@pytest.mark.parametrize(("at_work", "words"), [(False, "never scanned; `curatord scan` reads it"), (True, "just now")])
+def test_each_source_that_was_never_scanned_says_what_becomes_of_it(at_work: bool, words: str) -> None:
+    """In its own line, since the page tells an advice once; while the daemon reads, nothing is to be done."""
+    check = check_source(replace(SOURCE, counted=None, at_work=at_work), NOW)
+
+    assert words in check.found
+    assert ("" if at_work else "curatord scan") == check.mend
