@@ -23,7 +23,7 @@ from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.cheap import dataclass
-from curatord.core.transcript.lines import LineReader
+from curatord.core.transcript.lines import MAX_LINE, LineReader
 from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
 
@@ -167,7 +167,8 @@ class JsonLinesSource:
         if rest is not None and rest.is_enough:
             file = io.BytesIO(rest.data)
             file.seek(offset - rest.begin)
-            yield from _slices(parser, LineReader(file.readline, offset), start, rest.head, rest.tail, stop)
+            reader = LineReader(file.readline, offset, short=file if len(rest.data) <= MAX_LINE else None)
+            yield from _slices(parser, reader, start, rest.head, rest.tail, stop)
             return
         descriptor = open_quietly(item.path)
         with open(descriptor, "rb", buffering=BUFFER) as stream:
