@@ -99,7 +99,7 @@ class JsonLinesSource:
         self._suffixes = suffixes
         self._skip_folders = skip_folders
         self._problems: list[str] = []
-        self._inside = root.rstrip(os.sep) + os.sep
+        self._prefix = root.rstrip(os.sep) + os.sep
         self._ahead: _Rest | None = None  # of the item examined last, if it was little, until it is read
 
     def parsed_by(self, parser: ParserFactory) -> Self:
@@ -142,7 +142,7 @@ class JsonLinesSource:
     def item_at(self, path: str) -> Item | None:
         """Return the file at *path*, or None where it is no transcript of this source."""
         if path != self.root:
-            below = path.removeprefix(self._inside)
+            below = path.removeprefix(self._prefix)
             parts = below.split(os.sep)
             if below == path or not parts[-1].endswith(self._suffixes):
                 return None
@@ -180,7 +180,7 @@ class JsonLinesSource:
 
     def below(self, path: str) -> str:
         """Return *path* below the folder that is walked, with `/` between its parts: what parsers are given."""
-        below = path.removeprefix(self._inside)
+        below = path.removeprefix(self._prefix)
         if below == path:
             below = os.path.basename(path)
         return below if os.sep == "/" else below.replace(os.sep, "/")
