@@ -153,11 +153,18 @@ class ModelMisbehavedError(ModelError):
 
 
 class BudgetExhaustedError(ModelError):
-    """The next call would pass *limit*; nothing was spent on it."""
+    """
+    The next call would pass *limit*; nothing was spent on it.
 
-    def __init__(self, message: str, *, limit: str, hint: str = "") -> None:
+    *alone*: it would pass it by itself, whatever else was spent. *replied*: what was wrong with a reply that the same
+    question had before, so that the budget went into it; empty where it was never asked.
+    """
+
+    def __init__(self, message: str, *, limit: str, hint: str = "", alone: bool = False, replied: str = "") -> None:
         super().__init__(message, hint=hint)
         self.limit = limit
+        self.alone = alone
+        self.replied = replied
 
 
 class StoppedError(CuratorError):

@@ -893,10 +893,12 @@ class Parts:
             prompts=PromptFiles(self.config.prompts),
             opened=self._conversations(),
             libraries_of=self._libraries_of(),
+            host_names=self._host_names,
             keep_digest=digests.keep,
             applier=None if order.dry_run else self.applier,
             relook=lambda: self.look(remember=not order.dry_run),
             say=self.log.info,
+            warn=self.log.warning,
             bug=lambda session, error: self.log.error(
                 "distil.bug", host=session.host, session_id=session.session_id, exc_info=error
             ),
@@ -938,6 +940,23 @@ class Parts:
             return [LibraryName(name) for name in sorted(names, key=lambda name: name not in own)]
 
         return of
+
+    def _host_names(self, library: LibraryName, folders: Sequence[str]) -> Mapping[str, str]:
+        """Return what the library's host finds besides skills of libraries, given the folders of a session."""
+        from curatord.adapters.host_names import HostNames
+        from curatord.core.affinity import host_of
+
+        settings = next((one for one in self.config.libraries if one.name == library), None)
+        host = host_of(settings) if settings is not None else None
+        if settings is None or host is None:
+            return {}
+        root = Path(settings.path)
+        homes = [str(root.parent)] if root.name == "skills" else []
+        for placed in self.placed_sources:
+            if placed.settings.host == host and placed.path is not None:
+                place = Path(placed.path)
+                homes.append(str(place.parent if place.name == "projects" else place))
+        return HostNames(host=host, homes=homes, home=str(self.home)).taken(folders)
 
     def keep_house(self, names: Sequence[LibraryName]) -> list[str]:
         """

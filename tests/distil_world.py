@@ -133,6 +133,15 @@ class DistilWorld:
         service.rescan(stop=lambda: False, alive=lambda: None)
         return service.work_if_due(stop=lambda: False, alive=lambda: None)
 
+    def batch(self) -> str | None:
+        """Distil what is due between runs, as the daemon does where no run is due."""
+        from curatord.application.distilling import batch
+
+        service = Service(self.parts)
+        service.begin_round()
+        service.rescan(stop=lambda: False, alive=lambda: None)
+        return batch(self.parts, stop=lambda: False, alive=lambda: None)
+
     # -- places
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from curatord.application.working import recover
@@ -68,25 +70,35 @@ _VERBS = {
 
 
 def pending(parts: Parts) -> list[dict[str, Any]]:
-    """Return the contract's list of `pending`, oldest first."""
-    return [_proposal_row(proposal) for proposal in parts.store.proposals("pending")]
+    """Return the contract's list of `pending`, oldest first, without what nobody can say yes to any more."""
+    return [_proposal_row(proposal) for proposal in _waiting(parts)]
 
 
 def diff(parts: Parts, said: str) -> dict[str, Any]:
     """Return one entry of `pending` with its diff."""
     proposal = _chosen(parts, said)
-    return {**_proposal_row(proposal), "status": proposal.status, "diff": proposal.diff}
+    decided = {"status": proposal.status, "decided_reason": proposal.decided_reason}
+    return {**_proposal_row(proposal), **decided, "diff": proposal.diff}
 
 
 def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
     """Apply proposals (None: all that wait) through the same gate as everything else."""
+    from curatord.passes.withdrawing import WITHDRAWN
+
     applier, now, stop = parts.applier, parts.clock.now(), parts.surroundings.stop
-    chosen = list(parts.store.proposals("pending")) if said is None else _all_chosen(parts, said)
+    chosen = _waiting(parts) if said is None else _all_chosen(parts, said)
     changes = _no_changes()
+    refused: list[str] = []
 
     def approve_one(proposal: Proposal) -> None:
         outcomes = applier.approve(proposal, now=now, stop=stop)
         _add_outcomes(changes, outcomes)
+        codes = {outcome.code for outcome in outcomes if isinstance(outcome, Skipped)}
+        if codes & {"gone", "taken"} and all(isinstance(outcome, Skipped) for outcome in outcomes):
+            reason = "; ".join(outcome.reason for outcome in outcomes if isinstance(outcome, Skipped))
+            parts.store.decide(proposal.id, "superseded", now=now, reason=WITHDRAWN + reason)
+        elif "edited" in codes:
+            refused.append(proposal.id)
         _add_left(changes, [action for action in proposal.actions[len(outcomes) :] if stop()])
         if (
             outcomes
@@ -101,6 +113,13 @@ def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
     _each(changes, chosen, approve_one, shown=lambda proposal: proposal.summary, stop=stop)
     if not chosen:
         changes["hint"] = "nothing waits for a decision"
+    elif refused:
+        one = refused[0] if len(refused) == 1 else "ID"
+        changes["hint"] = (
+            f"{', '.join(refused[:5])}: decided on a text that is another one now, and that edit wins. `curatord diff "
+            f"{one}` shows the change, to be made by hand where you want it; `curatord reject {one}` then takes it off "
+            "the list"
+        )
     return changes
 
 
@@ -407,6 +426,29 @@ def _add_outcomes(changes: Changes, outcomes: Iterable[ActionOutcome]) -> None:
             case Failed():
                 keys = targets(outcome.action) if outcome.action is not None else ()
                 changes["failed"].append({"skill": ", ".join(str(key) for key in keys[:5]), "error": outcome.error})
+
+
+def _waiting(parts: Parts) -> list[Proposal]:
+    """Return the proposals that wait for a yes and are about skills that are there; nothing is written."""
+    from curatord.passes.withdrawing import is_moot, why_gone
+
+    waiting = parts.store.proposals("pending")
+    if not waiting:
+        return []
+    roots = {settings.name: settings.path for settings in parts.config.libraries}
+
+    def is_gone(key: SkillKey) -> bool:
+        root = roots.get(key.library)
+        if why_gone(parts.store.skill(key)) is not None:
+            return True
+        if root is None or any(os.path.lexists(f"{root}/{key.rel}{end}") for end in ("", ".md")):
+            return False
+        try:  # an empty folder may be one that is not mounted just now
+            return any(not path.name.startswith(".") for path in Path(root).iterdir())
+        except OSError:
+            return False
+
+    return [proposal for proposal in waiting if not is_moot(proposal, is_gone)]
 
 
 def _chosen(parts: Parts, said: str) -> Proposal:

@@ -120,10 +120,15 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhausted:
-    """A call that is not to be made: which *limit* (the key of the configuration) and why."""
+    """
+    A call that is not to be made: which *limit* (the key of the configuration) and why.
+
+    *alone*: it passes the limit by itself, so no later time is a better one.
+    """
 
     limit: str
     reason: str
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +166,7 @@ class Budget:
             total = spent.usage.tokens + self.open_tokens + estimate.tokens
             if total > limit:
                 reason = f"the next call would make about {total:,} tokens of {limit:,}"
-                return Exhausted(limit=name, reason=reason)
+                return Exhausted(limit=name, reason=reason, alone=estimate.tokens > limit)
         for name, spent, ceiling in (
             ("usd_per_run", self.run, limits.usd_per_run),
             ("usd_per_day", self.day, limits.usd_per_day),
@@ -169,7 +174,7 @@ class Budget:
             known = spent.usd + self.open_usd + (estimate.usd or 0.0)
             if known > ceiling or (spent.usd >= ceiling and estimate.usd != 0.0):
                 reason = f"the next call would make about ${known:.4f} of ${ceiling:.2f}"
-                return Exhausted(limit=name, reason=reason)
+                return Exhausted(limit=name, reason=reason, alone=(estimate.usd or 0.0) > ceiling)
         return None
 
     def reserve(self, estimate: Estimate) -> Budget:

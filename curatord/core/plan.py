@@ -322,12 +322,14 @@ class Skipped:
 class Failed:
     """
     It broke half-way. What had been done was taken back, except where *unfinished* says that not even that could be
-    done now: then its intent waits in the journal for the next start.
+    done now: then its intent waits in the journal for the next start. *errno* is the system's number for what happened,
+    where it was the system's doing.
     """
 
     action: Action | None
     error: str
     unfinished: bool = False
+    errno: int | None = None
 
 
 Outcome: TypeAlias = Applied | Skipped | Failed

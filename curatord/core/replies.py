@@ -28,6 +28,7 @@ __all__ = [
     "Operation",
     "Patch",
     "Reply",
+    "SimpleReply",
     "SurveyReply",
     "UmbrellaText",
     "WriteFile",
@@ -136,6 +137,10 @@ class DistilReply(msgspec.Struct, frozen=True, kw_only=True):
     nothing: Line | None = None
 
 
+class SimpleReply(DistilReply, frozen=True, kw_only=True):
+    """The same, said in the simple form, which has no field for evidence."""
+
+
 class _Evolve(msgspec.Struct, frozen=True, kw_only=True):
     """The simple form of a distil reply: one new skill, or nothing."""
 
@@ -207,7 +212,7 @@ def _from_evolve(form: _Evolve) -> DistilReply | str:
         content=form.content,
         reason=form.reason,
     )
-    return DistilReply(operations=(create,))
+    return SimpleReply(operations=(create,))
 
 
 def _checked_distil(value: DistilReply) -> DistilReply | str:

@@ -31,6 +31,7 @@ __all__ = [
     "SkippedRow",
     "TransitionRow",
     "days",
+    "operations_of",
     "summary_of",
     "to_json",
     "to_report",
@@ -296,6 +297,14 @@ def summary_of(record: RunRecord) -> str:
             parts.append(f"{verb}{word} {len(rows)}" if not record.dry_run else f"{word} {len(rows)} (dry run)")
     if record.pending:
         parts.append(f"{len(record.pending)} waiting for your decision")
+    parts += [
+        f"{verb if record.dry_run else ''}{word} {plural(count, 'lesson')}"
+        for word, count in (
+            ("note" if record.dry_run else "noted", len(operations_of(record.distil, "candidate"))),
+            ("refuse" if record.dry_run else "refused", len(operations_of(record.distil, "refused"))),
+        )
+        if count
+    ]
     if record.skipped:
         parts.append(f"{len(record.skipped)} skipped")
     if record.failed:
@@ -309,6 +318,16 @@ def summary_of(record: RunRecord) -> str:
         text = f"failed: {one_line(record.error or 'see the report')}"
     prefix = "dry run: " if record.dry_run else ""
     return f"{prefix}{text} ({record.after.managed} managed of {plural(record.after.total, 'skill')})"
+
+
+def operations_of(distil: Mapping[str, Any] | None, state: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Return what sessions taught that came to *state* (`applied`, `pending`, `candidate`, `refused`): session, row."""
+    return [
+        (session, row)
+        for session in (distil or {}).get("sessions", ())
+        for row in session.get("operations", ())
+        if row.get("state") == state
+    ]
 
 
 def to_report(record: RunRecord, *, undoable: bool) -> str:
@@ -440,22 +459,29 @@ def _distil_lines(distil: Mapping[str, Any] | None) -> list[str]:
     if not distil:
         return []
     changes = [in_markdown(str(line)) for line in distil["lines"]]
+    noted = [
+        f"`{_code(row.get('skill'))}` in {in_markdown(str(row.get('library')))} (`{_code(row.get('id'))}`, "
+        f"{_told_in(session)}): {in_markdown(str(row.get('reason', '')))}"
+        for session, row in operations_of(distil, "candidate")
+    ]
     refused = [
-        f"`{_code(row.get('op'))}` of `{_code(row.get('skill'))}` "
-        f"({in_markdown(str(session.get('host')))} session {in_markdown(str(session.get('session_id')))}): "
+        f"`{_code(row.get('op'))}` of `{_code(row.get('skill'))}` ({_told_in(session)}): "
         f"{in_markdown(str(row.get('reason', '')))}"
-        for session in distil["sessions"]
-        for row in session.get("operations", ())
-        if row.get("state") == "refused"
+        for session, row in operations_of(distil, "refused")
     ]
     tally = ", ".join(f"{count} {state}" for state, count in distil["outcomes"].items())
     left = f"; {distil['left']} stay due" if distil["left"] else ""
     return [
         *_section("What sessions taught", changes),
+        *_section("Lessons noted, which another session has to confirm", noted),
         *_section("Refused lessons", refused),
         "",
         f"Sessions looked at: {tally or 'none'}; model questions: {distil['asked']}{left}.",
     ]
+
+
+def _told_in(session: Mapping[str, Any]) -> str:
+    return f"{in_markdown(str(session.get('host')))} session {in_markdown(str(session.get('session_id')))}"
 
 
 def _section(title: str, rows: Sequence[str], *, of: int | None = None) -> list[str]:

@@ -26,7 +26,7 @@ from curatord.core.fetch_and_run import fetched_and_run
 from curatord.core.inert import shorten
 from curatord.core.redact import redacted
 
-__all__ = ["Finding", "ScreenCode", "Where", "new_findings", "screen"]
+__all__ = ["Finding", "ScreenCode", "Where", "is_unseen", "new_findings", "screen"]
 
 Where: TypeAlias = Literal["description", "body", "file"]
 ScreenCode: TypeAlias = Literal[
@@ -174,6 +174,11 @@ def _hidden(text: str, where: Where) -> Iterator[_Hit]:
     for match in _INVISIBLE.finditer(text):
         if not _needed(text, match.start(), where):
             yield hit("invisible", "it holds a character that is not seen", match)
+
+
+def is_unseen(text: str) -> bool:
+    """Return whether *text*, a name or a path, holds a character that nobody sees or that turns what is read."""
+    return any(True for _ in _hidden(text, "description"))
 
 
 def _code(char: str) -> str:

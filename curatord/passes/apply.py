@@ -10,6 +10,7 @@ lock is held elsewhere (`BusyError`), our own state cannot be used (`StateError`
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -40,6 +41,7 @@ from curatord.core.skill_record import SkillRecord
 from curatord.core.values import ActionId, Fingerprint, LibraryName, RunId, SkillKey
 from curatord.errors import BusyError, CuratorError, InputError, StateError, UsageError
 from curatord.passes.compile import Draft, NotNowError, compile_action
+from curatord.passes.withdrawing import why_gone, withdraw
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
 from curatord.ports.mutator import (
@@ -159,7 +161,7 @@ class Applier:
         try:
             return self._apply(action, site, waits, now, run_id, unless)
         except OSError as error:  # the library itself is away, or may not be entered
-            return Failed(action=action, error=_words(error))
+            return Failed(action=action, error=_words(error), errno=error.errno)
         except LinkError as error:
             return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
 
@@ -187,7 +189,7 @@ class Applier:
             except InputError as error:
                 return Skipped(action=action, code="unreadable", reason=str(error), keys=targets(action))
             except OSError as error:
-                return Failed(action=action, error=_words(error))
+                return Failed(action=action, error=_words(error), errno=error.errno)
             return self.carry_out(action, draft)
 
     def apply_all(
@@ -311,7 +313,7 @@ class Applier:
         except RefusedError as error:
             return Skipped(action=action, code=error.code, reason=str(error), keys=(error.key,))
         except OSError as error:
-            return Failed(action=action, error=_words(error))
+            return Failed(action=action, error=_words(error), errno=error.errno)
         try:
             self.mutator.carry_out(entry)
         except UnfinishedError as error:
@@ -324,7 +326,7 @@ class Applier:
             return Skipped(action=action, code=_code_of(error), reason=str(error), keys=entry.targets)
         except OSError as error:
             self.mutator.finish(entry)
-            return Failed(action=action, error=_words(error))
+            return Failed(action=action, error=_words(error), errno=error.errno)
         try:
             entry = self._with_content(entry)
             self.store.commit_action(entry)
@@ -338,7 +340,16 @@ class Applier:
             self.mutator.finish(entry)
         except (OSError, CuratorError) as error:
             note = f"done, but its record is not complete yet and is mended at the next start: {error}"
+        self._withdraw(entry)
         return Applied(action=action, entry=entry, after=entry.after, note=note)
+
+    def _withdraw(self, entry: JournalEntry) -> None:
+        """Take back what waits for a yes about skills that *entry* put into the archive."""
+        gone = {change.key: why for change in entry.changes if (why := why_gone(change.after)) is not None}
+        if gone:
+            # Not of the action itself: cut before this, the next look takes them back.
+            with contextlib.suppress(CuratorError):
+                withdraw(self.store, gone.get, now=entry.at, but=entry.proposal)
 
     def _not_recorded(self, action: Action | None, entry: JournalEntry, error: Exception) -> Failed | None:
         """Take back what the database would not record; None where it did, after all."""

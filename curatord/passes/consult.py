@@ -204,7 +204,11 @@ class Consultation:
             again = repair_request(
                 request, first.fault.message, max_output_tokens=self._more_room(request) if longer else None
             )
-            second = self._exchange(question, again, check, repair=True)
+            try:
+                second = self._exchange(question, again, check, repair=True)
+            except BudgetExhaustedError as error:
+                error.replied = str(first)  # the budget went into this very question
+                raise
             if isinstance(second, Answer):
                 return second
             raise second
@@ -257,6 +261,11 @@ class Consultation:
             EndpointError: No endpoint can be told.
         """
         return self._seat().identity
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether nobody is asked any more in this run, since no endpoint can work."""
+        return self._state.given_up is not None
 
     @property
     def workers(self) -> int:
@@ -455,6 +464,7 @@ class Consultation:
                     f"{out.limit}: {out.reason}",
                     limit=out.limit,
                     hint=f"raise llm.budget.{out.limit}, or wait: what was done so far stays",
+                    alone=out.alone,
                 )
             most = min(MAX_REQUESTS, state.budget.requests_left)
             state.budget = state.budget.reserve(estimate)

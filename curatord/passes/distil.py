@@ -20,7 +20,7 @@ turn. What concerns all ends the pass: no endpoint, no budget, a stop, our own s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -33,8 +33,8 @@ import msgspec
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.distil.candidates import KeptCandidate, remembered, seen_again
 from curatord.core.distil.decide import Candidate, Caps, Change, Decision, Refused, decide
-from curatord.core.distil.digest import Digest, DigestBuilder
-from curatord.core.distil.due import PUT_ASIDE_AFTER, NotDue, next_try, nothing_to_learn
+from curatord.core.distil.digest import DigestBuilder
+from curatord.core.distil.due import NotDue, nothing_to_learn
 from curatord.core.distil.question import IndexRow, SessionCard, SimilarText, TooBig, distil_question
 from curatord.core.distil.similar import nearest
 from curatord.core.distil.view import LibraryView, SkillView
@@ -43,14 +43,14 @@ from curatord.core.inert import shorten
 from curatord.core.model import EndpointError, FaultKind, ReplyError
 from curatord.core.plan import CreateSkill
 from curatord.core.redact import redact
-from curatord.core.replies import Create, DistilReply, Operation
-from curatord.core.run_record import FailedRow
+from curatord.core.replies import Create, DistilReply, Operation, SimpleReply
 from curatord.core.settings import Config
 from curatord.core.values import LibraryName, RunId, SkillKey
 from curatord.core.words import plural
 from curatord.errors import BudgetExhaustedError, CuratorError, ModelError, StateError, StoppedError
 from curatord.passes.distil_answer import Begun, KeptAnswer
 from curatord.passes.distil_due import Judge
+from curatord.passes.distil_ends import Case, Ends, passes_by_itself, through_of
 from curatord.passes.distil_make import Cause, LaterError, Maker
 from curatord.passes.distil_order import DistilOrder, DistilResult
 from curatord.passes.distil_read import Reading, read_session
@@ -68,7 +68,7 @@ from curatord.passes.distil_rows import (
 from curatord.passes.distil_shelf import Shelf
 from curatord.ports.conversation import Conversations
 from curatord.ports.curation_store import CurationStore
-from curatord.ports.distil_store import DistilStore, FilePart, SessionToDistil, Settled
+from curatord.ports.distil_store import DistilStore, FilePart, SessionToDistil
 from curatord.ports.packages import PackageReader
 from curatord.ports.prompts import Prompts
 
@@ -82,7 +82,8 @@ __all__ = ["DistilPass"]
 
 USED_SHOWN = 12
 RETRY_REFUSED = timedelta(hours=1)
-RETRY_SOON = timedelta(minutes=5)  # where something that passes by itself stood in the way
+RETRY_STUMBLED = timedelta(minutes=1)
+RETRY_TOO_DEAR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +100,13 @@ class DistilPass:
         prompts: The words a model is asked with, and the wishes.
         opened: Gives the conversations of a file's place; None where it is not configured.
         libraries_of: The libraries whose skills the sessions of a place use, the first of them its own.
+        host_names: What the host of a library finds by other names than its libraries' skills, given the folders that a
+            session worked in: the name, and words for the place.
         keep_digest: Keeps a digest under its hash.
         applier: The gate; None in a dry run, which then cannot change anything.
         relook: Looks at everything anew.
         say: Told of each line about a change as it is made.
+        warn: Told once of what makes sessions wait.
         bug: Told of an error that nobody foresaw, with its session.
     """
 
@@ -117,7 +121,9 @@ class DistilPass:
     keep_digest: Callable[[str, str], None]
     applier: Applier | None
     relook: Callable[[], Look]
+    host_names: Callable[[LibraryName, Sequence[str]], Mapping[str, str]] = lambda _library, _folders: {}
     say: Callable[[str], None] = lambda _: None
+    warn: Callable[[str], None] = lambda _: None
     bug: Callable[[SessionToDistil, Exception], None] = lambda _session, _error: None
 
     def run(
@@ -163,6 +169,9 @@ class DistilPass:
             result=result,
             shelf=shelf,
             run_id=run_id,
+            ends=Ends(
+                store=self.distil, result=result, now=now, dry=self.applier is None, run_id=run_id, warn=self.warn
+            ),
             maker=Maker(
                 order=order,
                 now=now,
@@ -182,22 +191,11 @@ class DistilPass:
         if order.sessions is not None:
             return list(order.sessions)
         self.judge.judge(now, stop=stop)
-        return self.judge.backlog(now) if order.backfill else self.distil.due()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Case:
-    """One session at work: what was read of it, and what was asked or kept."""
-
-    session: SessionToDistil
-    reading: Reading
-    libraries: tuple[LibraryName, ...]
-    question: Question | None = None
-    kept: KeptAnswer | None = None
-
-    @property
-    def digest(self) -> Digest:
-        return self.reading.digest
+        rows = self.judge.backlog(now) if order.backfill else self.distil.due()
+        if not order.by_hand:
+            return rows
+        known = set(rows)  # a person may have mended what the others wait for
+        return [*rows, *(row for row in self.distil.waiting() if row not in known)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -213,10 +211,12 @@ class _Batch:
     stop: Callable[[], bool]
     result: DistilResult
     shelf: Shelf
+    ends: Ends
     maker: Maker
     run_id: Callable[[], RunId]
     answered: int = 0
     turned_down: list[tuple[SessionToDistil, str]] = field(default_factory=list)
+    stumbled: list[tuple[SessionToDistil, str]] = field(default_factory=list)
 
     @property
     def dry(self) -> bool:
@@ -226,7 +226,7 @@ class _Batch:
     def run(self, rows: Sequence[int]) -> None:
         """Work through *rows*: prepare until the endpoint's seats are filled, ask, carry out, and go on."""
         ended = 0
-        cases: list[_Case] = []
+        cases: list[Case] = []
         for row in rows:
             if self.stop():
                 self._end("stopped", "we were asked to stop")
@@ -235,7 +235,7 @@ class _Batch:
             session = self.its.distil.session(row)
             got = self._guarded(session, partial(self._prepared, session))
             ended += got is True
-            if isinstance(got, _Case):
+            if isinstance(got, Case):
                 cases.append(got)
             if len(cases) >= self.consult.workers:
                 ended += self._finish(cases)
@@ -243,6 +243,12 @@ class _Batch:
         if self.result.state == "done":
             ended += self._finish(cases)
         self._settle_turned_down()
+        for session, reason in self.stumbled:
+            if self.result.state == "failed":
+                self.ends.stays_due(session, "error", reason, behind=True)
+            else:
+                self.ends.waits(session, reason, first=RETRY_STUMBLED)
+        self.ends.close()
         self.result.left = len(rows) - ended
 
     def _settle_turned_down(self) -> None:
@@ -254,16 +260,16 @@ class _Batch:
         """
         for session, reason in self.turned_down:
             if self.answered:
-                self._failed(session, reason, asked=True)
+                self.ends.failed(session, reason, asked=True)
             else:
-                self._stays_due(session, "error", reason, retry_at=self.now + RETRY_REFUSED)
+                self.ends.waits(session, reason, first=RETRY_REFUSED)
 
     def _end(self, state: str, reason: str) -> None:
         """End the pass; what ended it first stands."""
         if self.result.state == "done":
             self.result.state, self.result.reason = state, reason
 
-    def _finish(self, cases: Sequence[_Case]) -> int:
+    def _finish(self, cases: Sequence[Case]) -> int:
         """Ask about prepared sessions and carry out the replies; return how many came to an outcome."""
         ended = 0
         asked = [(case, case.question) for case in cases if case.question is not None]
@@ -315,27 +321,30 @@ class _Batch:
         except EndpointError as error:
             self._end("failed", f"no model could be asked: {error}")
         except LaterError as error:
-            self._stays_due(session, "error", f"{error}; it is tried again", retry_at=self.now + RETRY_SOON)
+            self.ends.waits(session, f"{error}; it is tried again")
         except (CuratorError, OSError) as error:
-            self._failed(session, str(error))
+            if isinstance(error, OSError) and passes_by_itself(error.errno):
+                self.ends.waits(session, f"{error}; it is tried again")
+            else:
+                self.ends.failed(session, str(error))
         except Exception as error:  # noqa: BLE001 - what a hostile session makes go wrong must not stop the others
             self.its.bug(session, error)
-            self._failed(session, f"an error of curatord's own: {type(error).__name__}: {shorten(str(error), 200)}")
+            self.ends.failed(session, f"an error of curatord's own: {type(error).__name__}: {shorten(str(error), 200)}")
         return None
 
     # -- before the question
 
-    def _prepared(self, session: SessionToDistil) -> _Case | bool:
+    def _prepared(self, session: SessionToDistil) -> Case | bool:
         """Return the session with its question or its kept reply, or whether it came to an outcome without."""
         by_name = self.order.sessions is not None
         why = self.its.judge.never(session, by_name=by_name)
         if why is not None:
             if by_name:
-                self._tell(session, "skipped", why)
+                self.ends.tell(session, "skipped", why)
             return True
         if not by_name:
             # It may have gone on since it was found due.
-            answer = self.its.judge.answer(session, self.now, backfill=self.order.backfill)
+            answer = self.its.judge.answer(session, self.now, backfill=self.order.backfill, at_once=self.order.by_hand)
             if isinstance(answer, NotDue):
                 return True
             if self.order.library is not None and self._home(self._libraries(session)) != self.order.library:
@@ -347,30 +356,29 @@ class _Batch:
                 return case
         return self._fresh(session, whole=by_name)
 
-    def _fresh(self, session: SessionToDistil, *, whole: bool) -> _Case | bool:
+    def _fresh(self, session: SessionToDistil, *, whole: bool) -> Case | bool:
         """Return the session with its question, or whether it came to an outcome without."""
         reading = self._read(session, whole=whole)
-        case = _Case(session=session, reading=reading, libraries=self._libraries(session))
+        case = Case(session=session, reading=reading, libraries=self._libraries(session))
         if reading.problem is not None:
             if reading.lasting:
-                return self._settle(case, SessionOutcome(reason=reading.problem), asked=False)
-            self._failed(session, reading.problem)
-            return False
+                return self.ends.settle(case, SessionOutcome(reason=reading.problem), asked=False)
+            raise LaterError(reading.problem)
         if whole:
             reason = None if any(e.evidence for e in case.digest.entries) else "nobody said anything in it"
         else:
             reason = nothing_to_learn(case.digest)
         if reason is not None:
-            return self._settle(case, SessionOutcome(reason=reason), asked=False)
+            return self.ends.settle(case, SessionOutcome(reason=reason), asked=False)
         if not case.libraries:
-            return self._settle(case, SessionOutcome(reason="no library of its host is configured"), asked=False)
+            return self.ends.settle(case, SessionOutcome(reason="no library of its host is configured"), asked=False)
         home = self._home(case.libraries)
         not_now = self.shelf.why_not_now(home) if home is not None else None
         if not_now is not None and not self.dry:
             raise LaterError(f"its library cannot be changed now: {not_now}")  # and nothing is paid for until it can
         question = self._question(case)
         if isinstance(question, TooBig):
-            return self._settle(case, SessionOutcome(reason=question.reason), asked=False)
+            return self.ends.settle(case, SessionOutcome(reason=question.reason), asked=False)
         if not self.dry:
             self.its.keep_digest(case.digest.sha256, case.digest.text())
         case.question = question
@@ -383,7 +391,7 @@ class _Batch:
             raise StoppedError("asked to stop while a session was read", signal=SIGTERM)
         return reading
 
-    def _resumed(self, session: SessionToDistil, kept: KeptAnswer) -> _Case | None:
+    def _resumed(self, session: SessionToDistil, kept: KeptAnswer) -> Case | None:
         """Return the session as its kept reply is about it; None: that cannot be told any more, it is asked anew."""
         was = kept.as_it_was(session)
         reading = self._read(was, whole=kept.whole)
@@ -394,7 +402,7 @@ class _Batch:
         # Written anew meanwhile: the rest of the reply cannot be judged any more, what was done is told.
         left = kept if same else _without_operations(kept)
         looked = replace(reading, offsets={**session.look.offsets, **kept.looked_to()}, problem=None)
-        return _Case(session=was, reading=looked, libraries=self._libraries(session), kept=left)
+        return Case(session=was, reading=looked, libraries=self._libraries(session), kept=left)
 
     def _libraries(self, session: SessionToDistil) -> tuple[LibraryName, ...]:
         """Return the libraries that the session's host looks into, its own first, as far as they are there."""
@@ -407,7 +415,7 @@ class _Batch:
         meant = [name for name in open_ones if self.order.library in (None, name)]
         return next(iter(meant or open_ones or libraries), None)
 
-    def _question(self, case: _Case) -> Question | TooBig:
+    def _question(self, case: Case) -> Question | TooBig:
         """Return the question about a session, with the skills that matter to it."""
         session = case.session
         views = [self.shelf.view(name, case.libraries) for name in case.libraries]
@@ -420,7 +428,7 @@ class _Batch:
             shown = {skill.key for skill in near}
             index += [
                 IndexRow(name=one.name, description=one.description, candidate=True)
-                for one in self._waiting(view.library)
+                for one in sorted(self._waiting(view.library), key=lambda one: one.last_at, reverse=True)
             ]
             index += [_index_row(skill) for skill in (*near, *(s for s in view.skills if s.key not in shown))]
             similar += [text for skill in near if (text := self._similar(skill, used)) is not None]
@@ -449,37 +457,37 @@ class _Batch:
 
     # -- the reply
 
-    def _keep(self, case: _Case, answer: Answer) -> None:
+    def _keep(self, case: Case, answer: Answer) -> None:
         """Keep a reply that was paid for until it is settled."""
         assert isinstance(answer.value, DistilReply), "the wire has typed it"
         case.kept = KeptAnswer(
             digest=case.digest.sha256,
             reply=answer.value,
             offsets={file_id: (looked.offset, looked.head) for file_id, looked in case.reading.offsets.items()},
-            through_ms=_through(case),
+            through_ms=through_of(case),
             user_turns=case.session.user_turns,
             tool_calls=case.session.tool_calls,
             whole=self.order.sessions is not None,
+            simple=isinstance(answer.value, SimpleReply),
             request_sha256=answer.exchange.request_sha256,
             tokens=answer.exchange.bill.usage.tokens,
         )
         if not self.dry:
             self.its.distil.keep_answer(case.session.row, case.kept.encoded())
 
-    def _unanswered(self, case: _Case, error: ModelError) -> bool:
+    def _unanswered(self, case: Case, error: ModelError) -> bool:
         """Say what became of a session whose question has no answer; return whether that is an outcome."""
         session = case.session
         if isinstance(error, BudgetExhaustedError):
-            self._end("budget", str(error))
-            self._stays_due(session, "budget", str(error))
-            return False
+            return self._too_dear(session, error)
         if isinstance(error, EndpointError):
-            self._end("failed", f"no model could be asked: {error}")
-            self._stays_due(session, "error", str(error))
+            if self.consult.gave_up:
+                self._end("failed", f"no model could be asked: {error}")
+            self.stumbled.append((session, str(error)))
             return False
         fault = error.fault if isinstance(error, ReplyError) else None
         if fault is not None and fault.kind is FaultKind.TOO_LONG:
-            return self._settle(case, SessionOutcome(reason=str(error)), asked=False)
+            return self.ends.settle(case, SessionOutcome(reason=str(error)), asked=False)
         self.result.asked += 1
         if fault is not None and fault.kind is FaultKind.BAD_REQUEST:
             self.turned_down.append((session, str(error)))
@@ -488,14 +496,34 @@ class _Batch:
             return False
         self.answered += 1  # with whatever
         invalid = fault is not None and fault.kind in (FaultKind.INVALID, FaultKind.CUT, FaultKind.NO_ANSWER)
-        self._failed(session, str(error), state="invalid" if invalid else "error", asked=True)
+        self.ends.failed(session, str(error), state="invalid" if invalid else "error", asked=True)
         return False
 
-    def _carried_out(self, case: _Case) -> bool:
-        """Do what the reply comes to, and settle the session."""
-        return self._settle(case, self._outcome(case), asked=True)
+    def _too_dear(self, session: SessionToDistil, error: BudgetExhaustedError) -> bool:
+        """
+        Say what becomes of a session that the budget was too small for; that is no outcome.
 
-    def _outcome(self, case: _Case) -> SessionOutcome:
+        One that had a reply of its own which could not be used has eaten of the budget: that is its failure, or the
+        oldest session would take all of it at every run, and no other would ever be asked about.
+        """
+        if error.alone and not error.replied:
+            reason = f"{error}: more than all of that limit for this one question"
+            self.ends.waits(session, reason, first=RETRY_TOO_DEAR)
+            return False
+        self._end("budget", str(error))
+        if not error.replied:
+            self.ends.stays_due(session, "budget", str(error))
+            return False
+        self.result.asked += 1
+        self.answered += 1
+        self.ends.failed(session, f"{error.replied}; and no budget to ask again: {error}", state="invalid", asked=True)
+        return False
+
+    def _carried_out(self, case: Case) -> bool:
+        """Do what the reply comes to, and settle the session."""
+        return self.ends.settle(case, self._outcome(case), asked=True)
+
+    def _outcome(self, case: Case) -> SessionOutcome:
         kept = case.kept
         assert kept is not None, "it was asked, or resumed"
         outcome = SessionOutcome(reason=redact(kept.reply.nothing or "nothing worth keeping"))
@@ -515,7 +543,7 @@ class _Batch:
         return outcome
 
     def _by_library(
-        self, case: _Case, operations: Sequence[Operation]
+        self, case: Case, operations: Sequence[Operation]
     ) -> list[tuple[LibraryName | None, tuple[Operation, ...]]]:
         """Return the operations with the library that each is about."""
         home = self._home(case.libraries)
@@ -533,7 +561,7 @@ class _Batch:
 
     def _library(
         self,
-        case: _Case,
+        case: Case,
         name: LibraryName,
         operations: tuple[Operation, ...],
         lineage: str,
@@ -575,7 +603,7 @@ class _Batch:
 
     def _decide(
         self,
-        case: _Case,
+        case: Case,
         view: LibraryView,
         operations: tuple[Operation, ...],
         waiting: Sequence[KeptCandidate],
@@ -592,11 +620,15 @@ class _Batch:
             wishes=self.wishes,
             now=self.now,
             index=self.shelf.index(view.library),
+            simple=case.kept is not None and case.kept.simple,
         )
 
-    def _view_for(self, name: LibraryName, case: _Case, operations: Sequence[Operation]) -> LibraryView:
+    def _view_for(self, name: LibraryName, case: Case, operations: Sequence[Operation]) -> LibraryView:
         """Return the library with the texts of the skills that are to be changed."""
         view = self.shelf.view(name, case.libraries)
+        if any(isinstance(op, Create) for op in operations):
+            elsewhere = self.its.host_names(name, case.session.cwds)
+            view = replace(view, shadowed={**elsewhere, **view.shadowed})
         return self.shelf.with_texts(view, [skill.key for op in operations for skill in view.named(op.skill)])
 
     def _names_one_of(self, operation: Operation, library: LibraryName, keys: set[str]) -> bool:
@@ -606,7 +638,7 @@ class _Batch:
 
     def _make(
         self,
-        case: _Case,
+        case: Case,
         view: LibraryView,
         change: Change,
         operations: tuple[Operation, ...],
@@ -647,7 +679,7 @@ class _Batch:
 
     def _candidate(
         self,
-        case: _Case,
+        case: Case,
         name: LibraryName,
         decision: Candidate,
         waiting: Sequence[KeptCandidate],
@@ -663,9 +695,13 @@ class _Batch:
             content_sha256=decision.content_sha256,
             lineage=lineage,
             now=self.now,
+            cited=bool(decision.evidence),
         )
         outcome.candidates.append(stored_candidate(kept))
-        seen = f"seen in {decision.sessions} of {plural(decision.sessions_needed, 'session')}"
+        if decision.evidence:
+            seen = f"seen in {decision.sessions} of {plural(decision.sessions_needed, 'session')}"
+        else:
+            seen = "it cites nothing that was said, so it is noted and does not count"
         outcome.operations.append(
             {
                 "op": "create",
@@ -701,100 +737,9 @@ class _Batch:
             "evidence": [],
         }
 
-    # -- ends
-
-    def _settle(self, case: _Case, outcome: SessionOutcome, *, asked: bool) -> bool:
-        """Keep the outcome of a session, in one transaction with its watermark; in a dry run only tell it."""
-        session, digest = case.session, case.digest
-        told = {
-            "operations": outcome.operations,
-            "new_skills": outcome.new_skills,
-            "digest": {
-                "entries": len(digest.entries),
-                "cut_messages": digest.cut_messages,
-                "cut_chars": digest.cut_chars,
-                "redacted": dict(digest.redacted),
-            },
-            "request_sha256": case.kept.request_sha256 if case.kept is not None else None,
-            "tokens": case.kept.tokens if case.kept is not None else 0,
-        }
-        self._tell(session, outcome.state, outcome.reason, asked=asked, **told)
-        self.result.sessions[-1]["digest_sha256"] = digest.sha256 if asked else None
-        if self.dry:
-            return True
-        shown = any(row["state"] in ("applied", "pending") for row in outcome.operations)
-        self.its.distil.settle(
-            Settled(
-                session=session,
-                state=outcome.state,
-                reason=outcome.reason,
-                at=self.now,
-                through_ms=_through(case),
-                offsets=case.reading.offsets,
-                run_id=self.run_id() if shown else None,
-                asked=asked,
-                digest=digest.sha256 if asked else None,
-                told=told,
-            ),
-            outcome.candidates,
-        )
-        if outcome.confirmed:
-            self.its.distil.forget_candidates(outcome.confirmed)
-        return True
-
-    def _failed(self, session: SessionToDistil, reason: str, *, state: str = "error", asked: bool = False) -> None:
-        """Count a failure of a session's own; it is tried again later, or put aside."""
-        reason = redact(reason)
-        failures = session.look.failures + 1
-        aside = failures >= PUT_ASIDE_AFTER
-        more = "; it was put aside, `curatord refine --retry` tries it again" if aside else ""
-        self._tell(session, state, f"{reason}{more}", asked=asked, failures=failures)
-        self.result.failed.append(FailedRow(action=f"review {session_words(session)}", error=f"{reason}{more}"))
-        if not self.dry:
-            self.its.distil.failed(
-                session,
-                state=state,
-                reason=shorten(reason, 600),
-                at=self.now,
-                counts=True,
-                retry_at=next_try(failures, self.now),
-                aside=aside,
-                asked=asked,
-            )
-
-    def _stays_due(
-        self, session: SessionToDistil, state: str, reason: str, *, retry_at: datetime | None = None
-    ) -> None:
-        """Keep that nothing came of it through no fault of the session."""
-        reason = redact(reason)
-        self._tell(session, state, reason)
-        if not self.dry:
-            self.its.distil.failed(
-                session, state=state, reason=shorten(reason, 600), at=self.now, counts=False, retry_at=retry_at
-            )
-
-    def _tell(self, session: SessionToDistil, state: str, reason: str, **more: Any) -> None:
-        self.result.sessions.append(
-            {
-                "host": session.host,
-                "session_id": session.session_id,
-                "state": state,
-                "reason": reason,
-                "asked": False,
-                "operations": [],
-                **more,
-            }
-        )
-
 
 def _index_row(skill: SkillView) -> IndexRow:
     return IndexRow(name=skill.name, description=f"{skill.description} {skill.when_to_use}".strip())
-
-
-def _through(case: _Case) -> int | None:
-    """Return the time of the newest record that was looked at."""
-    times = [at for at in (case.digest.last_ms, case.session.look.through_ms) if at is not None]
-    return max(times, default=None)
 
 
 def _with_begun(kept: KeptAnswer, begun: Begun) -> KeptAnswer:

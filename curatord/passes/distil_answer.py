@@ -14,7 +14,7 @@ import msgspec
 
 from curatord.core.cheap import replace
 from curatord.core.replies import DistilReply
-from curatord.ports.distil_store import LookedTo, SessionToDistil
+from curatord.ports.distil_store import UNREAD, LookedTo, SessionToDistil
 
 __all__ = ["Begun", "KeptAnswer"]
 
@@ -31,7 +31,7 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
     The reply with the stretch that it is about.
 
     *digest* is the digest's hash; *offsets*, *through_ms*, *user_turns*, *tool_calls* are of the session as it was
-    read. *whole*: it was read from its start.
+    read. *whole*: it was read from its start. *simple*: the reply came in the simple form.
     """
 
     digest: str
@@ -41,6 +41,7 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
     user_turns: int
     tool_calls: int
     whole: bool = False
+    simple: bool = False
     request_sha256: str = ""
     tokens: int = 0
     begun: tuple[Begun, ...] = ()
@@ -62,7 +63,7 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
         files = tuple(
             replace(file, offset=min(file.offset, self.offsets[file.file_id][0]))
             for file in session.files
-            if file.file_id in self.offsets
+            if self.offsets.get(file.file_id, UNREAD) != UNREAD  # what was away then is seen later too
         )
         grown = session.user_turns != self.user_turns or session.tool_calls != self.tool_calls
         return replace(

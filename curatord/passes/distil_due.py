@@ -90,11 +90,18 @@ class Judge:
         look_at = None if again is None else max(round(again.timestamp() * 1000), 1)
         return Judged(session.row, session.touches, answer.code, answer.reason, look_at)
 
-    def answer(self, session: SessionToDistil, now: datetime, *, backfill: bool = False) -> Due | NotDue:
-        """Return whether *session* is due at *now*; *backfill*: also where it is of the backlog."""
+    def answer(
+        self, session: SessionToDistil, now: datetime, *, backfill: bool = False, at_once: bool = False
+    ) -> Due | NotDue:
+        """
+        Return whether *session* is due at *now*; *backfill*: also where it is of the backlog; *at_once*: also where it
+        would wait for the end of something that is not its own fault.
+        """
         off = self.never(session)
         if off is not None:
             return NotDue(code="skipped", reason=off)
+        if session.files and all(file.gone for file in session.files):
+            return NotDue(code="skipped", reason="its transcript is gone; it is looked at if that comes back")
         look = session.look
         seen_at = max(_at(session.first_seen_ms) or self.since, self.since)
         looked = look.looked_ms is not None
@@ -110,7 +117,7 @@ class Judge:
             looked_at=_at(look.looked_ms),
             failures=look.failures,
             put_aside=look.aside,
-            retry_at=_at(look.retry_ms),
+            retry_at=None if at_once and look.waits else _at(look.retry_ms),
             first_seen_backlog=not looked,
             first_seen_at=seen_at,
             cwds=session.cwds,

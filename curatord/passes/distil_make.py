@@ -24,6 +24,7 @@ from curatord.core.values import RelPath, RunId, SkillKey
 from curatord.errors import CuratorError
 from curatord.passes.distil_answer import Begun
 from curatord.passes.distil_diff import change_diff
+from curatord.passes.distil_ends import passes_by_itself
 from curatord.passes.distil_order import DistilOrder, DistilResult
 from curatord.passes.distil_shelf import Shelf
 
@@ -44,6 +45,9 @@ Op = Literal["patch", "create", "write_file"]
 
 
 WAITS = "; it waits, since "
+ONE_QUESTION = "another change of it waits already, and the two are one question now"
+REASON_CHARS = 1_200  # of the reasons that one question holds together
+QUOTES = 12
 
 
 class LaterError(Exception):
@@ -98,7 +102,7 @@ class Maker:
         Apply or propose *change*; return its row, or None where somebody was at the skill meanwhile.
 
         Raises:
-            LaterError: A lock is held, or an unfinished action waits.
+            LaterError: A lock is held, an unfinished action waits, or nothing can be written just now.
             FailedChangeError: It broke.
         """
         wait = change.wait
@@ -107,8 +111,8 @@ class Maker:
         earlier = self._waiting(change.action)
         if earlier is not None:
             # Applied by itself it would make the waiting one void: that was decided on the text of before.
-            also = f"another change of it waits already, and the two are one question now: {_wait_of(earlier)}"
-            wait = f"{wait}; {also}" if wait else also
+            whys = [*([wait] if wait else []), ONE_QUESTION, *_wait_of(earlier).split("; ")]
+            wait = "; ".join(dict.fromkeys(whys))
         if wait is None:
             return self._apply(change, cause, view, begun)
         if earlier is not None:
@@ -124,15 +128,16 @@ class Maker:
             kind = type(change.action) if isinstance(change.action, CreateSkill) else _kind_of(files, both.action)
             action = kind(
                 key=both.action.key,
-                reason=f"{waiting.reason}; {both.action.reason}" if waiting.reason else both.action.reason,
+                reason=_joined(waiting.reason, both.action.reason),
                 by="model",
                 expected=both.action.expected,
                 files=tuple(files[path] for path in sorted(files, key=lambda path: (path == "SKILL.md", path))),
             )
             said = earlier.reason.partition(WAITS)[0]
-            change = replace(both, action=action, reason=f"{said}; {both.reason or both.action.reason}")
-            cause = replace(cause, quotes=(*_quotes_of(earlier), *cause.quotes))
-        return self._propose(change, wait, cause, view)
+            change = replace(both, action=action, reason=_joined(said, both.reason or both.action.reason))
+            quotes = tuple(dict.fromkeys((*_quotes_of(earlier), *cause.quotes)))
+            cause = replace(cause, quotes=quotes if len(quotes) <= QUOTES else (*quotes[:QUOTES], "… and more"))
+        return self._propose(change, wait, cause, view, earlier=earlier)
 
     # -- applying
 
@@ -167,6 +172,9 @@ class Maker:
                 return self._refused(change, cause, outcome.reason)
             case Failed():
                 self.result.failed.append(FailedRow(action=change.summary, error=outcome.error))
+                if outcome.errno is None or passes_by_itself(outcome.errno):
+                    # A disk that is full, read-only or broken, or a state of ours: none of it is the session's doing.
+                    raise LaterError(f"{change.summary}: {outcome.error}")
                 raise FailedChangeError(f"{change.summary}: {outcome.error}")
 
     def _look_for(self, action: DistilAction, outcome: Applied) -> None:
@@ -208,7 +216,10 @@ class Maker:
 
     # -- proposing
 
-    def _propose(self, change: Change, wait: str, cause: Cause, view: LibraryView) -> dict[str, Any]:
+    def _propose(
+        self, change: Change, wait: str, cause: Cause, view: LibraryView, *, earlier: Proposal | None = None
+    ) -> dict[str, Any]:
+        """Ask for a yes; *earlier* is the proposal that this one holds too, and which is not asked any more."""
         action = change.action
         kind, op = _kind(action)
         identity = proposal_id(action.key.library, kind, [action.key], content_of([action]))
@@ -230,6 +241,10 @@ class Maker:
         status = "new" if self.applier is None else self.store.propose(proposal)
         if status == "rejected":
             return self._refused(change, cause, "you rejected that, and nothing changed since")
+        if earlier is not None and earlier.id != identity:
+            self.store.decide(earlier.id, "superseded", now=self.now, reason=f"it is part of {identity}")
+            self.result.proposals[:] = [one for one in self.result.proposals if one.id != earlier.id]
+            self.result.pending[:] = [row for row in self.result.pending if row.id != earlier.id]
         self.result.proposals.append(proposal)
         shown = proposal.diff if self.applier is None else ""
         self.result.pending.append(
@@ -308,6 +323,12 @@ def _before(view: LibraryView, key: SkillKey) -> dict[str, bytes]:
         return {}
     found = {path: data for path, data in skill.files.items() if data is not None}
     return found | ({skill.entry_file: skill.text} if skill.text is not None else {})
+
+
+def _joined(said: str, more: str) -> str:
+    """Return both reasons, the second where it says something new; of very many the middle goes."""
+    text = said if not more or more in said else f"{said}; {more}" if said else more
+    return text if len(text) <= REASON_CHARS else f"{text[: REASON_CHARS // 2]} … {text[-REASON_CHARS // 2 :]}"
 
 
 def _wait_of(proposal: Proposal) -> str:

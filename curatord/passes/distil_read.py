@@ -7,6 +7,8 @@ same stretch. A record that a copy repeats is taken once, by its own id. What li
 small file is read from its start for it, of a large one it is left out (bugs K05).
 
 A file that was replaced or cut since the last look is read anew, and what is not newer than the last look is context.
+One that was gone at the last look is noted as unread: when it comes back all of it is new, but for what the session's
+other files said already.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from curatord.core.distil.digest import Digest, DigestBuilder
 from curatord.core.distil.said import Said
 from curatord.errors import CuratorError, InputError
 from curatord.ports.conversation import Conversations, Since
-from curatord.ports.distil_store import FilePart, LookedTo, SessionToDistil
+from curatord.ports.distil_store import UNREAD, FilePart, LookedTo, SessionToDistil
 
 __all__ = ["Reading", "read_session"]
 
@@ -64,11 +66,15 @@ def read_session(
     problems: list[str] = []
     lasting = True
     read = 0
-    for file in session.files:
+    looks = {} if whole else session.look.offsets
+    back = any(not file.gone and file.records and looks.get(file.file_id) == UNREAD for file in session.files)
+    # What was looked at comes first: by it the rest is known for a copy.
+    for file in sorted(session.files, key=lambda file: looks.get(file.file_id) == UNREAD):
         if not file.records:
             continue  # a copy of what lies elsewhere
-        looked = None if whole else session.look.offsets.get(file.file_id)
-        if looked is not None and looked == (file.offset, file.head):
+        looked = looks.get(file.file_id)
+        seen_whole = looked is not None and looked == (file.offset, file.head)
+        if seen_whole and not (back and not file.gone and file.offset <= CONTEXT_BYTES):
             read += 1
             if not file.gone:
                 offsets[file.file_id] = LookedTo(file.offset, file.head)
@@ -83,6 +89,8 @@ def read_session(
             # What a scan has already missed is the host's own pruning; else it may be back in a moment.
             lasting = lasting and file.gone
             problems.append(f"{file.path} is gone")
+            if file.file_id not in offsets:
+                offsets[file.file_id] = UNREAD
             continue
         except InputError as error:
             problems.append(f"{file.path}: {error}")
@@ -112,11 +120,12 @@ def _take(
     through = None if whole else session.look.through_ms
     same = looked is not None and looked.head == file.head and looked.offset <= file.offset
     reached = looked.offset if looked is not None and same else 0
+    by_time = looked != UNREAD and (looked is not None or bool(session.look.offsets))
     since = Since(offset=reached if reached > CONTEXT_BYTES else 0)
     for said in conversations.said(file.path, session.session_id, since, until=file.offset, stop=stop):
         if _repeated(said, seen):
             continue
-        if _is_old(said, reached=reached, through=through, by_time=looked is not None or bool(session.look.offsets)):
+        if _is_old(said, reached=reached, through=through, by_time=by_time):
             builder.context(said)
         else:
             builder.add(said)

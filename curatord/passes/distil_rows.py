@@ -122,6 +122,7 @@ def stored_candidate(one: KeptCandidate) -> StoredCandidate:
             "description": one.description,
             "content_sha256": one.content_sha256,
             "sightings": [[lineage, at.isoformat()] for lineage, at in one.sightings],
+            "noted_at": None if one.noted_at is None else one.noted_at.isoformat(),
         },
     )
 
@@ -130,6 +131,7 @@ def kept_candidate(stored: StoredCandidate) -> KeptCandidate | None:
     """Return what the store keeps, or None where it cannot be read: the lesson is then seen for the first time."""
     try:
         told = stored.told
+        noted_at = told.get("noted_at")
         return KeptCandidate(
             id=stored.id,
             library=LibraryName(stored.library),
@@ -137,6 +139,7 @@ def kept_candidate(stored: StoredCandidate) -> KeptCandidate | None:
             description=str(told["description"]),
             content_sha256=str(told["content_sha256"]),
             sightings=tuple((str(lineage), datetime.fromisoformat(at)) for lineage, at in told["sightings"]),
+            noted_at=None if noted_at is None else datetime.fromisoformat(noted_at),
         )
     except (KeyError, TypeError, ValueError):
         return None

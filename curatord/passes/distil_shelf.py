@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from curatord.core.affinity import host_of
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.distil.view import LibraryView, SkillView
 from curatord.core.header import Fault
@@ -79,8 +80,8 @@ class Shelf:
         if view is None:
             view = self._views[name] = self._made(name)
         ours = self.look.libraries.get(name)
-        host = ours.settings.host if ours is not None else None
-        beside = {other for other, library in self.look.libraries.items() if host and library.settings.host == host}
+        host = host_of(ours.settings) if ours is not None else None
+        beside = {other for other, library in self.look.libraries.items() if host and host_of(library.settings) == host}
         shadowed: dict[str, str] = {
             skill.name: f"library {peer}"
             for peer in sorted({*peers, *beside})

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from curatord.core.cheap import dataclass, field
+from curatord.core.cheap import dataclass, field, replace
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Skill, linked_skills
 from curatord.core.lifecycle import SkillFacts, Verdict, judge
@@ -127,6 +127,10 @@ class Records(Protocol):
         problems: Sequence[str],
     ) -> Observation:
         """Put what a look found into the store; return it as far as nobody has changed these records meanwhile."""
+        ...
+
+    def looked(self, look: Look) -> Sequence[str]:
+        """Take back what waits for a yes about skills that *look* did not find; return that in words."""
         ...
 
 
@@ -277,13 +281,15 @@ class Looker:
             for key, record in observations[snapshot.library].records.items():
                 facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
                 verdicts[key] = judge(facts[key], looked.clock, self.policy, now)
-        return Look(
+        found = Look(
             now=now,
             libraries=looks,
             facts=facts,
             verdicts=verdicts,
             warnings=tuple(warning for look in looks.values() for warning in look.warnings),
         )
+        told = self.records.looked(found) if remember else ()
+        return replace(found, warnings=(*found.warnings, *told)) if told else found
 
     def _observe(
         self,

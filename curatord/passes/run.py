@@ -44,6 +44,7 @@ from curatord.core.run_record import (
     RunRecord,
     SkippedRow,
     TransitionRow,
+    operations_of,
     summary_of,
     to_json,
     to_report,
@@ -803,7 +804,8 @@ class _Work:
         done = (record.transitions, record.consolidated, record.pruned, record.added, record.patched)
         # What somebody has said no to is told again in each run, and is no fault of it.
         skipped = [row for row in record.skipped if not row.declined]
-        nothing = not any((*done, record.pending, skipped, record.failed))
+        lessons = [operations_of(record.distil, state) for state in ("candidate", "refused")]
+        nothing = not any((*done, record.pending, skipped, record.failed, *lessons))
         states = (self.umbrella_state, "" if self.distil is None else self.distil.state)
         if self.undone and not self.order.dry_run:
             outcome = Outcome.INTERRUPTED

@@ -47,7 +47,7 @@ from curatord.core.umbrella.coverage import Coverage, coverage
 from curatord.core.umbrella.decision import Decision, Pruned
 from curatord.core.umbrella.diff import merge_diff
 from curatord.core.umbrella.links import Edit
-from curatord.core.umbrella.naming import screened
+from curatord.core.umbrella.naming import Screen, screened
 from curatord.core.values import LibraryName, Mode, RunId, SkillKey, State
 from curatord.core.words import plural
 from curatord.errors import BudgetExhaustedError, InputError, StoppedError
@@ -169,7 +169,7 @@ class UmbrellaPass:
     consultation: Consultation | None
     applier: Applier | None
     stop: Callable[[], bool] = lambda: False
-    screen: Callable[[str], str | None] = screened
+    screen: Screen = screened
 
     def run(self, cases: Sequence[LibraryCase], *, now: datetime, run_id: RunId | None) -> UmbrellaResult:
         """

@@ -7,7 +7,7 @@ that finds nothing is remembered like any other, so the next run on an unchanged
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from curatord.core.candidates import why_no_prune
@@ -21,7 +21,7 @@ from curatord.core.umbrella.decision import Decision, Pruned
 from curatord.core.umbrella.draft import Bad, draft
 from curatord.core.umbrella.fold import cannot_move
 from curatord.core.umbrella.lexical import lexical_decision
-from curatord.core.umbrella.naming import screened
+from curatord.core.umbrella.naming import Screen, screened
 from curatord.core.umbrella.packed import Packed
 from curatord.core.umbrella.question import MergeQuestion, split
 from curatord.core.umbrella.survey import (
@@ -98,7 +98,7 @@ class Planner:
     asker: Asker | None
     max_rounds: int
     bodies: bool = False
-    screen: Callable[[str], str | None] = screened
+    screen: Screen = screened
     decisions: list[Decision] = field(default_factory=list)
     left: dict[SkillKey, str] = field(default_factory=dict)
     prunes: dict[SkillKey, Pruned] = field(default_factory=dict)

@@ -147,6 +147,10 @@ class CurationStore(Protocol):
         """Return proposals, oldest first; *status* None: all."""
         ...
 
+    def withdrawn(self) -> tuple[Proposal, ...]:
+        """Return the proposals that were taken back since a skill of theirs was gone, oldest first."""
+        ...
+
     def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> bool:
         """
         Mark a proposal that waits `approved`, `rejected` or `superseded`, or say more of one that is so already.

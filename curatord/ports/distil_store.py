@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from curatord.core.cheap import dataclass, field
 
 __all__ = [
+    "UNREAD",
     "DistilStore",
     "FilePart",
     "Judged",
@@ -27,10 +28,16 @@ __all__ = [
 
 
 class LookedTo(NamedTuple):
-    """How far a file was looked at: its watermark then, and the hash of its first record, by which it is recognised."""
+    """
+    How far a file was looked at: its watermark then, and the hash of its first record, by which it is recognised. An
+    empty *head*: it was known at the last look and gone, so nothing of it was looked at, however old it is.
+    """
 
     offset: int
     head: str
+
+
+UNREAD = LookedTo(0, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +62,8 @@ class LastLook:
     The last outcome of a session, and how far it was looked at.
 
     *state* None: never. *at_ms* is the outcome's time, *looked_ms* that of the last settled one. *failures* are those
-    since then; *aside*: so many that it is left alone until somebody asks for it.
+    since then; *aside*: so many that it is left alone until somebody asks for it. *waits*: how often in a row
+    something that is not its own fault stood in the way.
     """
 
     state: str | None = None
@@ -69,6 +77,7 @@ class LastLook:
     failures: int = 0
     retry_ms: int | None = None
     aside: bool = False
+    waits: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +85,10 @@ class SessionToDistil:
     """
     A session with all that tells whether it is due.
 
-    *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns* and
-    *tool_calls* are over its whole life, *files* its own (no sub-agents'), oldest first. *since_ms* stands for its
-    oldest record after the last look. *first_seen_ms*: when its place was first read. *answer* is a reply that was
-    decided on and not settled.
+    *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns*
+    and *tool_calls* are over its whole life, without files that went before anybody looked at them; *files* its own
+    (no sub-agents'), oldest first. *since_ms* stands for its oldest record after the last look. *first_seen_ms*: when
+    its place was first read. *answer* is a reply that was decided on and not settled.
     """
 
     row: int
@@ -205,6 +214,10 @@ class DistilStore(Protocol):
         """Return the rows of the sessions that were found due, in their order."""
         ...
 
+    def waiting(self) -> list[int]:
+        """Return the rows of sessions that wait for something that is not their own fault, oldest look first."""
+        ...
+
     def session(self, row: int) -> SessionToDistil:
         """Return one session as it is now."""
         ...
@@ -241,8 +254,15 @@ class DistilStore(Protocol):
         aside: bool = False,
         run_id: str | None = None,
         asked: bool = False,
+        waits: bool = False,
     ) -> None:
-        """Keep that nothing was settled; the session stays due. *counts*: it is the session's own fault."""
+        """
+        Keep that nothing was settled; the session stays due. *counts*: it is the session's own fault; *waits*: one more
+        wait for something that is not.
+
+        A *retry_at* that has come leaves it due, behind all that have waited since before then. A wait for the same
+        reason as before has no line of its own in the log.
+        """
         ...
 
     def retry(self, rows: Iterable[int] | None) -> list[tuple[str, str]]:

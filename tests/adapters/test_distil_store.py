@@ -166,9 +166,9 @@ def test_the_migration_takes_up_what_was_read_before(tmp_path: Path) -> None:
     )
     connection.execute("INSERT INTO sessions (id, host, session_id, kind) VALUES (1, 'pi', 'one', 'person')")
     part(connection, 1, 1, turns=3, last=MS)
-    (distil,) = [migration for migration in MIGRATIONS if migration.name.startswith("distil")]
-    for statement in distil.statements:
-        connection.execute(statement)
+    for migration in MIGRATIONS[4:]:
+        for statement in migration.statements:
+            connection.execute(statement)
 
     assert [(1, 0, MS - 1000)] == connection.execute("SELECT session, look_at, since FROM distil_sessions").fetchall()
     connection.close()

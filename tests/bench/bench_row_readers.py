@@ -34,11 +34,11 @@ pytestmark = pytest.mark.bench
 
 PAIRS = 5
 MOST = {
-    "openclaw": 3.0,
-    "opencode": 2.6,
-    "dsh": 4.5,
-    "dsh alone": 11.0,
-    "dsh plain": 3.0,
+    "openclaw": 2.6,
+    "opencode": 2.3,
+    "dsh": 3.6,
+    "dsh alone": 10.0,
+    "dsh plain": 2.4,
 }  # with a fifth to spare for a busy machine
 GIB = 1024**3
 SESSIONS = 8

@@ -9,7 +9,16 @@ import msgspec
 import pytest
 
 from curatord.core.model import TASKS, Task
-from curatord.core.replies import Create, DistilReply, MergeReply, minimal_reply, reply_schema, reply_shape, validator
+from curatord.core.replies import (
+    Create,
+    DistilReply,
+    MergeReply,
+    SimpleReply,
+    minimal_reply,
+    reply_schema,
+    reply_shape,
+    validator,
+)
 
 MERGE: dict[str, Any] = {
     "umbrella": {"name": "git", "description": "Use for git.", "overview": "One place.", "body": "# git"},
@@ -118,5 +127,5 @@ def test_the_simple_form_is_one_create_or_nothing() -> None:
     row = {"evolve": True, "name": "n", "description": "d", "whenToUse": "w", "content": "c", "reason": "r"}
     create = Create(skill="n", description="d", when_to_use="w", content="c", reason="r")
 
-    assert DistilReply(operations=(create,)) == validator("distil")(row)
+    assert SimpleReply(operations=(create,)) == validator("distil")(row)
     assert DistilReply(nothing="one-off") == validator("distil")({"evolve": False, "reason": "one-off"})

@@ -110,6 +110,24 @@ def test_a_lesson_of_one_session_waits_for_a_second(opened: Opened) -> None:
     assert [("s1", "candidate"), ("s2", "created")] == world.log()
 
 
+def test_a_run_says_what_was_noted_and_what_was_refused(opened: Opened) -> None:
+    """Not `nothing to do`: a lesson with its name and id, its file that is not kept, and a refusal with the reason."""
+    write = {"op": "write_file", "skill": "log-reading", "path": "references/x.md", "content": "# X\n", "reason": ""}
+    world, _ = opened(script=[reply(create("log-reading"), write, patch("never-heard-of", "a", "b"))])
+    world.skill("deploy")
+    world.session("s1", CORRECTED)
+
+    record = world.run()
+    report = world.app.report(record["run_id"])["text"]
+    (noted,) = [row for row in record["distil"]["sessions"][0]["operations"] if row["state"] == "candidate"]
+
+    assert "ok" == record["outcome"]
+    assert record["summary"].startswith("noted 1 lesson, refused 2 lessons")
+    assert f"`log-reading` in lib (`{noted['id']}`, claude-code session s1): seen in 1 of 2 sessions" in report
+    assert "`write_file` of `log-reading` (claude-code session s1): log-reading is only noted as yet" in report
+    assert "`patch` of `never-heard-of`" in report
+
+
 def test_a_fork_does_not_confirm_what_it_comes_from(opened: Opened) -> None:
     """The same conversation, resumed under another id, tells the same story once more."""
     world, _ = opened(script=[reply(create("log-reading"))] * 2)
@@ -147,6 +165,36 @@ def test_a_fork_without_a_pointer_is_known_by_what_it_copied(opened: Opened) -> 
 
     assert [] == record["added"]
     assert "candidate" == world.distil("s2")["state"]
+
+
+def test_creates_that_cite_nothing_make_nothing(opened: Opened) -> None:
+    """However many sessions say so; two that cite make the skill, with the words of the one that cites."""
+    ghost = reply(create("log-reading", evidence=[], content="# Ghost\n\n1. Never said.\n"))
+    cited = reply(create("log-reading"))
+    world, _ = opened(script=[ghost, ghost, cited, ghost, cited])
+    world.skill("deploy")
+    made = []
+    for number in range(5):
+        world.session(f"s{number}", CORRECTED, ago=10 - number)
+        made.append(len(world.run()["added"]))
+
+    assert [0, 0, 0, 0, 1] == made
+    assert "Never said" not in world.text("log-reading")
+    assert ["candidate"] * 4 + ["created"] == [state for _, state in world.log()]
+
+
+def test_the_simple_form_makes_what_the_user_named(opened: Opened) -> None:
+    """`evolve` has no field for evidence: the user's own words are looked for, and nothing else counts."""
+    simple = {"evolve": True, "name": "log-reading", "description": "Use when logs are to be read.", "content": "# L\n"}
+    world, _ = opened(script=[json.dumps(simple)] * 3)
+    world.skill("deploy")
+    world.session("s1", CORRECTED, ago=4)
+    world.session("s2", CORRECTED, ago=3)
+    noted = world.run()
+    world.wish("s3", "log-reading", ago=2)
+
+    assert [] == noted["added"]
+    assert ["log-reading"] == [row["name"] for row in world.run()["added"]]
 
 
 # --- Whose it is ------------------------------------------------------------------------------------------------------
@@ -537,6 +585,31 @@ def test_a_name_of_another_library_of_the_host_is_taken(opened: Opened) -> None:
 
     assert {"candidate", "created"}.isdisjoint(record["distil"]["outcomes"])
     assert "library team" in json.dumps(record)
+
+
+@pytest.mark.parametrize("place", ["built-in", "command file", "plugin", "project"])
+def test_a_name_that_the_host_answers_to_itself_is_taken(opened: Opened, place: str) -> None:
+    """A skill of that name would never be reached, also where the user asked for it."""
+    name = "compact" if place == "built-in" else "ship-it"
+    world, _ = opened()
+    project = world.folder / "app"
+    files = {
+        "command file": world.claude / "commands" / "ship-it.md",
+        "plugin": world.claude / "plugins" / "cache" / "m" / "tools" / "1.0" / "skills" / "ship-it" / "SKILL.md",
+        "project": project / ".claude" / "commands" / "ship-it.md",
+    }
+    if place in files:
+        files[place].parent.mkdir(parents=True)
+        files[place].write_text("x", encoding="utf-8")
+    world.skill("notes")
+    world.wish("s1", name, cwd=str(project / "src"))
+
+    record = world.run()
+
+    (row,) = record["distil"]["sessions"][0]["operations"]
+    assert ["notes"] == world.live()
+    assert ("refused", "shadowed") == (row["state"], row["code"])
+    assert {"built-in": "Claude Code's own", "plugin": "plugin tools"}.get(place, "command files") in row["reason"]
 
 
 # --- Trouble ----------------------------------------------------------------------------------------------------------

@@ -315,6 +315,26 @@ def test_each_limit_ends_the_pass_before_it_is_passed(limit: str, limits: LlmBud
     assert spent.usd <= limits.usd_per_run
 
 
+def test_a_budget_that_went_into_the_question_itself_is_known() -> None:
+    """Its first reply could not be used and took all there was: the repair was not to be had, and says why."""
+    reply = Reply(text="no JSON", bill=Bill(usage=Usage(input_tokens=1000, output_tokens=9_000), requests=1))
+    consultation = a_consultation(ScriptedModel([reply]), limits=LlmBudget(tokens_per_run=10_000))
+    ends = consultation.ask_all([a_question(1), a_question(2)])
+
+    assert all(isinstance(end, BudgetExhaustedError) for end in ends)
+    assert [True, False] == [bool(getattr(end, "replied", "")) for end in ends]
+    assert [False, False] == [getattr(end, "alone", None) for end in ends]
+
+
+def test_a_question_that_is_more_than_all_of_a_limit_is_known() -> None:
+    """No other time is a better one for it."""
+    consultation = a_consultation(ScriptedModel([GOOD]), limits=LlmBudget(tokens_per_run=10))
+    with pytest.raises(BudgetExhaustedError) as caught:
+        consultation.ask(a_question())
+
+    assert (True, "tokens_per_run") == (caught.value.alone, caught.value.limit)
+
+
 def test_wall_time_ends_the_pass_and_is_the_deadline() -> None:
     """Counted from the run's first call."""
     clock = HandClock()

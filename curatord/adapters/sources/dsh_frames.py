@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd, whole_frames
+from curatord.adapters.sources.compressed import MOST, WINDOW_LOG, _zstd, many_frames, whole_frames
 from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _hash, open_quietly
 from curatord.adapters.sources.tree import TreeSource, _head_of
 from curatord.core.cheap import replace
@@ -36,6 +36,7 @@ __all__ = ["DshSource", "Frames"]
 HOLD = 16 * 1024 * 1024
 BATCH = 512 * 1024
 READ = 256 * 1024
+TOGETHER = 64 * 1024  # packed bytes of small frames that are unpacked in one call
 MAGIC = b"\x28\xb5\x2f\xfd"
 TRIES = 256  # places where a frame could begin again that are looked at behind a damaged one
 _NAME = re.compile(r"session(?:\.v(\d{1,4}))?\.jsonl(?:\.zstd|\.zst|\.gz)?")
@@ -146,6 +147,8 @@ class Frames:
         self._zstd = _zstd()
         self._options = {int(self._zstd.DecompressionParameter.window_log_max): WINDOW_LOG}
         self._whole_frame = whole_frames(HOLD)
+        self._many_frames = many_frames(HOLD) if ends is None else None
+        self._one_by_one = 0  # up to there, frames are looked at by themselves
         self._window = memoryview(b"")  # of the packed file, from `_window_at` on
         self._window_at = 0
         self._parser = parser(path, replace(start, state=saved.parser))
@@ -264,6 +267,14 @@ class Frames:
             size = self._frame_size(0) if self._window else 0
         if not size:
             return None
+        if self._many_frames is not None and at >= self._one_by_one:
+            end = begin + size
+            while end < len(self._window) and end - begin < TOGETHER and (more := self._frame_size(end)):
+                end += more
+            content = self._many_frames(self._window[begin:end])
+            if content is not None:
+                return content, self._window_at + end
+            self._one_by_one = self._window_at + end
         frame = self._window[begin : begin + size]
         if self._whole_frame is not None and (content := self._whole_frame(frame)) is not None:
             return content, at + size

@@ -12,8 +12,6 @@ A file does not say whose session it is: the index `sessions.json` beside it doe
 from __future__ import annotations
 
 import contextlib
-import itertools
-import operator
 import os
 import sqlite3
 from collections import OrderedDict
@@ -24,14 +22,14 @@ import msgspec
 
 from curatord.adapters.sources.compressed import PACKED, _zstd
 from curatord.adapters.sources.json_lines import HEAD, open_quietly
-from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows
+from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, refuse_order
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.adapters.sources.tree import TreeSource
 from curatord.core.transcript.events import Findings, SessionKind
 from curatord.core.transcript.ids import Guard, content_key
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import EDGE, MAX_LINE
-from curatord.core.transcript.openclaw import OpenClawParser, OpenClawRows, kind_of_session, session_in
+from curatord.core.transcript.openclaw import OpenClawParser, OpenClawRows, Place, kind_of_session, session_in
 from curatord.core.transcript.salvage import decoded
 from curatord.core.transcript.times import ms_of_iso
 from curatord.errors import TranscriptError
@@ -239,7 +237,6 @@ class _Rows:
             )
         self._rewritten_at = 0 if fresh else saved.rewritten_at
         self._generations: dict[str, str] = {} if fresh else saved.generations
-        self._size = self._count = 0  # of the slice at hand
         changed = self._rewritten()
         self._to_read_again = [] if fresh else changed
 
@@ -258,42 +255,33 @@ class _Rows:
             session = self._to_read_again.pop()
             again = self._connection.execute(self._queries.of_session, (session, self._at))
             return sum(map(self._take, again)), False
-        self._size = self._count = 0
+        place = Place(self._at, SLICE_BYTES)
         cursor = self._connection.execute(self._queries.after, (self._at, SLICE_ROWS))
         ended = False
         try:
-            for session, rows in itertools.groupby(cursor, operator.itemgetter(1)):
-                self._parser(_text(session) or "", None).rows(self._usual(rows))
-                if self._size >= SLICE_BYTES or len(self._parsers) >= MOST_SESSIONS:
-                    break
-            else:
-                ended = self._count < SLICE_ROWS
+            raw = next(cursor, None)
+            while raw is not None and place.room > 0 and not (place.count and len(self._parsers) >= MOST_SESSIONS):
+                at = place.at
+                raw = self._parser(_text(raw[1]) or "", None).rows(raw, cursor, place)
+                if raw is not None and raw[0] <= place.at:
+                    refuse_order(raw[0], place.at)
+                if raw is not None and place.at == at and place.room > 0:  # one that needs care
+                    place.room -= self._take(raw)
+                    place.at = raw[0]
+                    place.count += 1
+                    raw = next(cursor, None)
+            ended = raw is None and place.count < SLICE_ROWS
         except sqlite3.DatabaseError as error:
-            if not self._count:
+            if not place.count:
                 raise
             # What was read before the damage is given out; the next call meets it first, and raises.
-            self._notes.append(f"{self._reading.path}: damaged behind row {self._at}: {error}")
+            self._notes.append(f"{self._reading.path}: damaged behind row {place.at}: {error}")
         finally:
             cursor.close()
-        if self._count:
+            self._at = place.at
+        if place.count:
             self.ladder.climb(self._at, self._queries.mark(self._at))
-        return self._size, ended
-
-    def _usual(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, bytes, int, bytes]]:
-        """Yield the rows of one session that need no care, and take the others; ends early where the slice is full."""
-        for raw in rows:
-            number, session, seq, text, _, size = raw
-            if number <= self._at:  # in a damaged tree, rows can come round in a circle
-                raise sqlite3.DatabaseError(f"row {number} stands behind row {self._at}")
-            if type(text) is bytes and type(seq) is int and size <= MAX_LINE:
-                self._size += size
-                yield number, session, seq, text
-            else:
-                self._size += self._take(raw)
-            self._at = number
-            self._count += 1
-            if self._size >= SLICE_BYTES:
-                return
+        return SLICE_BYTES - place.room, ended
 
     def settle(self) -> None:
         for session in list(self._waits):

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from curatord.adapters.sources.json_lines import open_quietly
-from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, rising
+from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, refuse_order
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard, content_key
@@ -249,10 +249,7 @@ class _Rows:
         if not self._opened:
             self._opened = True
             size += self._take_open_parts()
-        take = self._parser.message
-        for raw in self._messages.next_rows(self._parser):
-            row = _row(raw)
-            take(row.id, row.session, row.created, row.data, place=row.number, cut=row.cut)
+        self._parser.messages(self._messages.next_rows(self._parser))
         size += self._messages.size
         if not self._messages.ended:
             return size, False
@@ -338,11 +335,16 @@ class _Table:
         cursor = self._connection.execute(self._after, (self.at, SLICE_ROWS))
         self.ended = False
         try:
-            for raw in rising(cursor, self.at):
+            last = self.at
+            for raw in cursor:
+                number = raw[0]
+                if number <= last:
+                    refuse_order(number, last)
                 yield raw
-                self.at = raw[0]
+                self.at = last = number
                 count += 1
-                size += len(raw[5]) if isinstance(raw[5], (bytes, str)) else 8
+                data = raw[5]
+                size += len(data) if type(data) is bytes else 8
                 if size >= SLICE_BYTES:
                     break
             else:

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import NoReturn, Protocol
 
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import content_key
 from curatord.ports.source import Item, Marks, Slice, Start
 
-__all__ = ["SLICE_BYTES", "SLICE_ROWS", "Ladder", "Rows", "database_marks", "read_rows", "rising"]
+__all__ = ["SLICE_BYTES", "SLICE_ROWS", "Ladder", "Rows", "database_marks", "read_rows", "refuse_order"]
 
 SLICE_ROWS = 20_000
 SLICE_BYTES = 24 * 1024 * 1024
@@ -61,13 +61,9 @@ class Ladder:
         self.rungs = [*reversed(kept), (row, mark)]
 
 
-def rising(cursor: sqlite3.Cursor, last: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of *cursor*, whose first columns rise from *last* on; in a damaged tree they may not."""
-    for raw in cursor:
-        if raw[0] <= last:
-            raise sqlite3.DatabaseError(f"row {raw[0]} stands behind row {last}")
-        last = raw[0]
-        yield raw
+def refuse_order(number: int, last: int) -> NoReturn:
+    """Refuse the row with *number* behind row *last*: in a damaged tree, rows can come round in a circle."""
+    raise sqlite3.DatabaseError(f"row {number} stands behind row {last}")
 
 
 class Rows(Protocol):

@@ -408,6 +408,10 @@ class SqliteCurationStore:
         """See `CurationStore.proposals`."""
         return self._proposals("", ()) if status is None else self._proposals("WHERE status = ?", (status,))
 
+    def withdrawn(self) -> tuple[Proposal, ...]:
+        """See `CurationStore.withdrawn`."""
+        return self._proposals("WHERE status = 'superseded' AND decided_reason LIKE 'withdrawn: %'", ())
+
     def _proposals(self, where: str, given: tuple[str, ...]) -> tuple[Proposal, ...]:
         with self._reading() as db:
             rows = db.execute(

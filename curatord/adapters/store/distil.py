@@ -30,7 +30,7 @@ _THESE = (
     "SELECT d.session, s.host, s.session_id, s.kind, s.parent, s.cwds, d.touches, d.since, d.state, d.reason, d.at,"
     " d.looked_at, d.through, d.user_turns, d.tool_calls, d.offsets, d.failures, d.retry_at, d.aside, d.answer,"
     " d.verdict, d.why, p.side, p.user_turns, p.tool_calls, p.first_at, p.last_at, p.records, f.id, f.source, f.path,"
-    " f.offset, f.head, f.gone_at, f.grown_at, o.host, o.path, o.first_seen_at"
+    " f.offset, f.head, f.gone_at, f.grown_at, o.host, o.path, o.first_seen_at, d.waits"
     " FROM distil_sessions d JOIN sessions s ON s.id = d.session JOIN parts p ON p.session = d.session"
     " JOIN files f ON f.id = p.file JOIN sources o ON o.id = f.source"
     " WHERE d.session IN (SELECT value FROM json_each(?)) ORDER BY d.session, p.side, p.last_at, f.id"
@@ -87,6 +87,13 @@ class SqliteDistilStore:
         """See `DistilStore.due`."""
         rows = self._connection.execute(
             "SELECT session FROM distil_sessions WHERE due IS NOT NULL ORDER BY due, session"
+        )
+        return [row for (row,) in rows]
+
+    def waiting(self) -> list[int]:
+        """See `DistilStore.waiting`."""
+        rows = self._connection.execute(
+            "SELECT session FROM distil_sessions WHERE waits > 0 AND aside = 0 AND due IS NULL ORDER BY at, session"
         )
         return [row for (row,) in rows]
 
@@ -232,8 +239,8 @@ class SqliteDistilStore:
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE distil_sessions SET state = ?, reason = ?, at = ?, looked_at = ?, through = ?, user_turns = ?,"
-                " tool_calls = ?, offsets = ?, failures = 0, retry_at = NULL, aside = 0, answer = NULL, look_at = 0,"
-                " due = NULL, since = CASE WHEN touches = ? THEN NULL ELSE ? END WHERE session = ?",
+                " tool_calls = ?, offsets = ?, failures = 0, retry_at = NULL, aside = 0, waits = 0, answer = NULL,"
+                " look_at = 0, due = NULL, since = CASE WHEN touches = ? THEN NULL ELSE ? END WHERE session = ?",
                 (
                     settled.state,
                     settled.reason,
@@ -276,25 +283,43 @@ class SqliteDistilStore:
         aside: bool = False,
         run_id: str | None = None,
         asked: bool = False,
+        waits: bool = False,
     ) -> None:
         """See `DistilStore.failed`."""
-        stays = retry_at is None and not aside
+        stays = (retry_at is None or retry_at <= at) and not aside
+        behind = to_ms(retry_at) or 0
+        again = waits and session.look.waits > 0 and (state, reason) == (session.look.state, session.look.reason)
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE distil_sessions SET state = ?, reason = ?, at = ?, failures = failures + ?, retry_at = ?,"
-                " aside = ?, due = CASE WHEN ? THEN due END, look_at = CASE WHEN ? THEN look_at ELSE 0 END"
+                " aside = ?, waits = CASE WHEN ? THEN 0 ELSE waits + ? END,"
+                " due = CASE WHEN ? THEN max(due, ?) END, look_at = CASE WHEN ? THEN look_at ELSE 0 END"
                 " WHERE session = ?",
                 # With nothing to wait for it is as due as before.
-                (state, reason, to_ms(at), int(counts), to_ms(retry_at), int(aside), *[stays] * 2, session.row),
+                (
+                    state,
+                    reason,
+                    to_ms(at),
+                    int(counts),
+                    to_ms(retry_at),
+                    int(aside),
+                    int(counts),
+                    int(waits),
+                    stays,
+                    behind,
+                    stays,
+                    session.row,
+                ),
             )
-            self._log(session.row, to_ms(at), state, reason, run_id, asked, None, {})
+            if not again:
+                self._log(session.row, to_ms(at), state, reason, run_id, asked, None, {})
 
     def retry(self, rows: Iterable[int] | None) -> list[tuple[str, str]]:
         """See `DistilStore.retry`."""
         with self._database.transaction() as connection:
             query = (
                 "SELECT d.session, s.host, s.session_id FROM distil_sessions d JOIN sessions s ON s.id = d.session"
-                " WHERE (d.aside != 0 OR d.failures > 0)"
+                " WHERE (d.aside != 0 OR d.failures > 0 OR d.waits > 0)"
             )
             values: tuple[str, ...] = ()
             if rows is not None:
@@ -302,8 +327,8 @@ class SqliteDistilStore:
                 values = (json.dumps(list(rows)),)
             found = connection.execute(f"{query} ORDER BY d.session", values).fetchall()
             connection.executemany(
-                "UPDATE distil_sessions SET failures = 0, retry_at = NULL, aside = 0, look_at = 0, answer = NULL"
-                " WHERE session = ?",
+                "UPDATE distil_sessions SET failures = 0, retry_at = NULL, aside = 0, waits = 0, look_at = 0,"
+                " answer = NULL WHERE session = ?",
                 [(row,) for row, _, _ in found],
             )
         return [(host, session_id) for _, host, session_id in found]
@@ -399,6 +424,7 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         failures=first[16],
         retry_ms=first[17],
         aside=bool(first[18]),
+        waits=first[38],
     )
     return SessionToDistil(
         row=first[0],
@@ -417,10 +443,22 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         first_ms=min((part[25] for part in parts if part[25] is not None), default=None),
         last_ms=max((part[26] for part in parts if part[26] is not None), default=None),
         alive_ms=max((at for part in parts for at in (part[26], part[34]) if at is not None), default=None),
-        user_turns=sum(part[23] for part in parts),
-        tool_calls=sum(sum(json.loads(part[24]).values()) for part in parts),
+        user_turns=sum(part[23] for part in parts if _counts(part, look)),
+        tool_calls=sum(sum(json.loads(part[24]).values()) for part in parts if _counts(part, look)),
         first_seen_ms=min(part[37] for part in parts),
     )
+
+
+def _counts(part: tuple[Any, ...], look: LastLook) -> bool:
+    """
+    Return whether what a file says of its session can be looked at, or was.
+
+    What is gone and was never looked at to its end counts again when it comes back: it is new then.
+    """
+    if part[33] is None:
+        return True
+    looked = look.offsets.get(part[28])
+    return looked is not None and looked.head != "" and looked.offset >= part[31]
 
 
 def _files(parts: Sequence[tuple[Any, ...]]) -> Iterator[FilePart]:

@@ -9,6 +9,9 @@ words. `since` is the newest record at the first growth after the last look, whi
 one. `touches` counts what the trigger did, so that an answer to an older state of the session does not take it out of
 the queue.
 
+`waits` counts in a row how often something that is no fault of the session stood in the way, so that each pause is
+longer than the one before.
+
 The rest of the row is the last look: its outcome, how far it went (`through`, a record's time; `offsets`, per file of
 the session its offset and the hash of its head), the counts up to there, and failures since. `answer` is a model's
 reply that was decided on and not settled yet: a start after a kill goes on from it and asks nothing again.
@@ -21,7 +24,7 @@ its place.
 
 from __future__ import annotations
 
-__all__ = ["DISTIL_1"]
+__all__ = ["DISTIL_1", "DISTIL_2"]
 
 DISTIL_1: tuple[str, ...] = (
     """
@@ -89,4 +92,19 @@ DISTIL_1: tuple[str, ...] = (
     ) WITHOUT ROWID
     """,
     "CREATE INDEX candidates_by_library ON candidates (library, last_at)",
+)
+
+DISTIL_2: tuple[str, ...] = (
+    "ALTER TABLE distil_sessions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0",
+    # A file that goes or comes back changes what there is to look at, and brings no part.
+    """
+    CREATE TRIGGER gone_to_distil AFTER UPDATE OF gone_at ON files
+    WHEN (OLD.gone_at IS NULL) <> (NEW.gone_at IS NULL) BEGIN
+        UPDATE distil_sessions
+            SET look_at = 0, touches = touches + 1, since = coalesce(
+                since, (SELECT first_at FROM parts WHERE file = NEW.id AND session = distil_sessions.session)
+            )
+            WHERE session IN (SELECT session FROM parts WHERE file = NEW.id);
+    END
+    """,
 )

@@ -25,6 +25,7 @@ def distil(ward: Ward) -> Sequence[Check]:
     facts = DistilFacts(
         due=store.totals()[0],
         aside=[f"{one.host}:{one.session_id}: {one.look.reason}" for one in store.aside()],
+        waiting=[f"{one.host}:{one.session_id}: {one.look.reason}" for one in map(store.session, store.waiting())],
         last_at=store.last_at(),
         since=datetime.fromisoformat(since) if since is not None else None,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from curatord.cli.output import Output
 from curatord.cli.views.words import count, state_cell, when
 
-__all__ = ["show_changes", "show_diff", "show_pending", "show_refined", "show_run", "show_scan"]
+__all__ = ["show_changes", "show_diff", "show_lesson", "show_pending", "show_refined", "show_run", "show_scan"]
 
 ROWS_SHOWN = 20
 
@@ -55,12 +55,20 @@ def show_refined(out: Output, value: Any) -> None:
     for line in value["lines"]:
         out.line("  ", line)
     for row in value["operations"]:
-        if row["state"] == "refused":
-            out.line("  ", ("refused: ", "yellow"), f"{row['op']} of {row['skill']}: {row['reason']}")
+        if row["state"] in ("candidate", "refused"):
+            show_lesson(out, row)
         elif row["state"] == "pending":
             out.line("  ", f"waits for your yes: curatord diff {row['id']}")
     if value["run_id"]:
         out.line(f"  the whole report: curatord report {value['run_id']}")
+
+
+def show_lesson(out: Output, row: Any, where: str = "") -> None:
+    """Print one operation of a model that was only noted, or refused."""
+    if row["state"] == "candidate":
+        out.line("  ", ("noted: ", "yellow"), f"{row['skill']} (candidate {row['id']}){where}: {row['reason']}")
+    else:
+        out.line("  ", ("refused: ", "yellow"), f"{row['op']} of {row['skill']}{where}: {row['reason']}")
 
 
 def show_run(out: Output, value: Any) -> None:
@@ -82,6 +90,16 @@ def show_run(out: Output, value: Any) -> None:
         out.line(f"  … and {len(value['transitions']) - ROWS_SHOWN} more")
     for line in ((value.get("distil") or {}).get("lines") or [])[:ROWS_SHOWN]:
         out.line("  ", line)
+    lessons = [
+        (row, session)
+        for session in (value.get("distil") or {}).get("sessions") or []
+        for row in session.get("operations") or []
+        if row["state"] in ("candidate", "refused")
+    ]
+    for row, session in lessons[:ROWS_SHOWN]:
+        show_lesson(out, row, f" ({session['host']} session {session['session_id']})")
+    if len(lessons) > ROWS_SHOWN:
+        out.line(f"  … and {len(lessons) - ROWS_SHOWN} more lessons noted or refused")
     for row in value["consolidated"][:ROWS_SHOWN]:
         out.line(
             f"  {row['name']}: merged into {row['into']}"
@@ -130,6 +148,9 @@ def show_diff(out: Output, value: Any) -> None:
     """Print one proposal and its diff, the lines that come and go in colour."""
     out.line((value["id"], "bold"), f" {value['kind']}: ", value["summary"] or "")
     out.line("  ", value["reason"] or "")
+    if value.get("status", "pending") != "pending":
+        why = f": {value['decided_reason']}" if value.get("decided_reason") else ""
+        out.line("  ", (f"it is {value['status']}", "yellow"), why)
     for line in (value["diff"] or "").splitlines():
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
         out.line((line, style) if style else line)

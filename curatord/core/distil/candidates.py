@@ -4,7 +4,8 @@ Lessons that were seen once: what a new skill is until a second session says the
 A `create` that one session alone speaks for is not written but counted, under an id that is made of its library and
 its folded name, so that the next session which proposes a skill of that name meets it. It is confirmed by a session of
 another *lineage*: a resume, a fork or a sub-agent of the same conversation tells the same story and not a second one.
-What no other session confirms for 90 days is forgotten.
+Only a word that cites what was said in its session counts; one that cites nothing is noted, so that later reviews see
+the name, and neither confirms a lesson nor begins its count. What no other session confirms for 90 days is forgotten.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class KeptCandidate:
     A lesson that waits to be seen again, as the store keeps it.
 
     *sightings* are the lineages that spoke for it, each with the time of its newest word, oldest first. The texts are
-    those of the newest sighting; *content_sha256* is over the SKILL.md that would be written.
+    those of the newest sighting; *content_sha256* is over the SKILL.md that would be written. *noted_at* is the time of
+    the newest word that cited nothing.
     """
 
     id: str
@@ -39,15 +41,20 @@ class KeptCandidate:
     description: str
     content_sha256: str
     sightings: tuple[tuple[str, datetime], ...]
+    noted_at: datetime | None = None
 
     def __post_init__(self) -> None:
         for _, at in self.sightings:
             require_aware("sightings", at)
+        require_aware("noted_at", self.noted_at)
+        if not self.sightings and self.noted_at is None:
+            raise ValueError("nobody spoke for it")
 
     @property
     def last_at(self) -> datetime:
         """When it was last spoken for."""
-        return max(at for _, at in self.sightings)
+        times = [at for _, at in self.sightings]
+        return max(times if self.noted_at is None else [*times, self.noted_at])
 
 
 def candidate_id(library: LibraryName, name: str) -> str:
@@ -62,15 +69,18 @@ def remembered(candidates: Iterable[KeptCandidate], now: datetime) -> tuple[Kept
     kept = []
     for candidate in candidates:
         sightings = tuple(seen for seen in candidate.sightings if now - seen[1] <= FORGOTTEN_AFTER)
-        if sightings:
+        if sightings or (candidate.noted_at is not None and now - candidate.noted_at <= FORGOTTEN_AFTER):
             kept.append(replace(candidate, sightings=sightings))
     return tuple(sorted(kept, key=lambda candidate: (candidate.library, candidate.name, candidate.id)))
 
 
-def confirmed_by(candidate: KeptCandidate | None, lineage: str, now: datetime) -> int:
-    """Return how many sessions of different lineages speak for a lesson when *lineage* does so now: 1 or more."""
+def confirmed_by(candidate: KeptCandidate | None, lineage: str, now: datetime, *, cited: bool = True) -> int:
+    """
+    Return how many sessions of different lineages speak for a lesson when *lineage* does so now; *cited*: with
+    evidence, without which its own word does not count.
+    """
     others = () if candidate is None else candidate.sightings
-    return 1 + len({other for other, at in others if other != lineage and now - at <= FORGOTTEN_AFTER})
+    return int(cited) + len({other for other, at in others if other != lineage and now - at <= FORGOTTEN_AFTER})
 
 
 def seen_again(
@@ -82,9 +92,22 @@ def seen_again(
     content_sha256: str,
     lineage: str,
     now: datetime,
+    cited: bool = True,
 ) -> KeptCandidate:
-    """Return the lesson with the word of *lineage* added, or its first word where there was none."""
+    """Return the lesson with the word of *lineage* added, or its first word; not *cited*: with a note of it alone."""
     before = () if candidate is None else candidate.sightings
+    if not cited:
+        if candidate is not None and before:
+            return replace(candidate, noted_at=now)
+        return KeptCandidate(
+            id=candidate_id(library, name),
+            library=library,
+            name=name,
+            description=description,
+            content_sha256=content_sha256,
+            sightings=(),
+            noted_at=now,
+        )
     kept = [seen for seen in before if seen[0] != lineage and now - seen[1] <= FORGOTTEN_AFTER]
     return KeptCandidate(
         id=candidate_id(library, name),
@@ -93,4 +116,5 @@ def seen_again(
         description=description,
         content_sha256=content_sha256,
         sightings=(*sorted(kept, key=lambda seen: seen[1]), (lineage, now))[-MAX_SIGHTINGS:],
+        noted_at=candidate.noted_at if candidate is not None else None,
     )

@@ -5,8 +5,11 @@ second session, and refusals with their reasons.
 A reply is a wish, and each of its operations is judged by itself against what is on disk and what was said:
 
 1. *Evidence.* It names rows of the digest that a person or the model said. Rows that are not there do not count, and
-   an operation that has no other is refused. A create that cites nothing at all (the reply's simple form) may still
-   count as a lesson seen once, but never as asked for.
+   an operation that has no other is refused. A create that cites nothing at all is noted as a lesson, and no more: it
+   counts for nothing and its text is never written. The reply's simple form has no field to cite in, so that code looks
+   for the one evidence that needs no model's word: a user's own row that asks for this very skill by its name. Where
+   there is one the form is as good as any other; where there is none it is a note too, since nobody could tell where
+   the lesson was said, and a lesson of unknown origin is what a poisoned transcript brings (bugs B108).
 2. *Target.* A skill of this library that may be changed. What a person edited gets a proposal.
 3. *Text.* A patch replaces exactly one place and leaves the header alone but for the description; a support file
    lies under one of three folders and loses nothing that stands there; a new skill has a name and a text that are not
@@ -21,10 +24,12 @@ Operations on one skill become one action, since each action is bound to the con
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Literal, assert_never
+
+import msgspec
 
 from curatord.core.agent_skills import violations
 from curatord.core.cheap import dataclass, field
@@ -55,6 +60,8 @@ MAX_BODY_BYTES = 50_000  # of a SKILL.md; lines alone say nothing, since one may
 MAX_TOTAL_BYTES = 1_000_000  # of all support files of a skill, as far as they were read
 MAX_FILES = 50  # umbrellas hold a reference per member
 MAX_LOST_LINES = 10  # a patch that takes out more than this waits for a person
+_BETWEEN_WORDS = re.compile(r"[-_./]+")
+FEW_LINES = 4  # of a short text; more than half of it is as much as many lines of a long one
 _MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 
 
@@ -77,6 +84,7 @@ def decide(
     wishes: Wishes,
     now: datetime,
     index: Index | None = None,
+    simple: bool = False,
 ) -> tuple[Decision, ...]:
     """
     Return what becomes of each operation of *reply*, changes first, in the order of the reply; empty for `nothing`.
@@ -92,6 +100,7 @@ def decide(
         wishes: How users ask that something be kept.
         now: The run's one reading of the clock.
         index: Of *view*, where the caller has it already.
+        simple: The reply came in the simple form.
     """
     work = _Work(
         digest=digest,
@@ -105,7 +114,10 @@ def decide(
         index=index,
         said=user_said(digest),
     )
-    for operation in reply.operations:
+    # A new skill first, whatever the order: its files are judged with it.
+    for operation in sorted(reply.operations, key=lambda operation: not isinstance(operation, Create)):
+        if simple and isinstance(operation, Create):
+            operation = msgspec.structs.replace(operation, evidence=work.wished_for(operation.skill))
         work.take(operation)
     return work.result()
 
@@ -140,6 +152,7 @@ class _New:
     asked: bool
     candidate: str
     files: dict[str, bytes] = field(default_factory=dict)
+    written: dict[str, WriteFile] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -159,6 +172,11 @@ class _Work:
     drafts: dict[SkillKey, _Draft] = field(default_factory=dict)
     new: _New | None = None
     refused: list[Refused] = field(default_factory=list)
+
+    def wished_for(self, name: str) -> tuple[str, ...]:
+        """Return the user's own rows that ask for a skill of that name."""
+        rows = [entry for entry in self.digest.entries if entry.role == "user" and entry.evidence]
+        return tuple(entry.id for entry in rows if self._asked([entry.id], name, by_name=True))
 
     def take(self, operation: Operation) -> None:
         """Judge one operation; what is wrong with it is noted and costs no other."""
@@ -247,8 +265,9 @@ class _Work:
             + new_findings(edited.body_before, edited.body, where="body")
             or new_findings(edited.header_before, edited.header, where="body")
         )
-        if edited.lost_lines > MAX_LOST_LINES:
-            draft.waits.append(f"it takes out {edited.lost_lines} lines")
+        stood = sum(bool(line.strip()) for line in edited.body_before.splitlines())
+        if edited.lost_lines > MAX_LOST_LINES or (edited.lost_lines >= FEW_LINES and 2 * edited.lost_lines > stood):
+            draft.waits.append(f"it takes out {edited.lost_lines} lines of {stood}")
         draft.waits += suspicions(draft.text.decode(), edited.data.decode(), self.said)
         draft.text = edited.data
         draft.described = draft.described or edited.described
@@ -271,15 +290,18 @@ class _Work:
         if len(content) > MAX_FILE_BYTES:
             raise _No("size", f"the file would have {len(content):,} bytes; at most {MAX_FILE_BYTES:,}")
         self._unmarked("", operation.content)
-        _clean(screen(operation.content, where="file", path=path))
+        _clean(screen(operation.content, where="file", path=path) + _screened_name(path))
         if self.new is not None and skeleton(operation.skill) == skeleton(self.new.key.name):
+            if path in self.new.files:
+                raise _No("exists", f"{path} is written already, and the first stays")
+            _placed(path, self.new.files)
             self.new.files[path] = content
+            self.new.written[path] = operation
             return
         draft = self._target(operation.skill)
         there = {fold(other): other for other in (*draft.skill.files, *draft.files)}
+        _placed(path, there.values())
         twin = there.get(fold(path))
-        if twin is not None and twin != path:
-            raise _No("exists", f"{twin} stands there, which differs only in case or Unicode form")
         before = draft.files.get(path) or draft.skill.files.get(path)
         if twin is not None and before is None:
             raise _No("exists", f"{path} stands there, and its content was not read")
@@ -299,7 +321,10 @@ class _Work:
         if is_script(path, content):
             draft.waits.append(f"guarded: it touches {path}")
         draft.waits += suspicions(
-            "" if before is None else before.decode("utf-8", "replace"), operation.content, self.said
+            "" if before is None else before.decode("utf-8", "replace"),
+            operation.content,
+            self.said,
+            template=path.startswith("templates/"),
         )
         draft.files[path] = content
         self._note(draft, operation, evidence)
@@ -356,7 +381,8 @@ class _Work:
         if len(made.data) > MAX_BODY_BYTES:
             raise _No("size", f"it would have {len(made.data):,} bytes; at most {MAX_BODY_BYTES:,}")
         _clean(
-            screen(made.description, where="description")
+            _screened_name(made.name)
+            + screen(made.description, where="description")
             + screen(made.when_to_use, where="description")
             + screen(made.body, where="body")
         )
@@ -372,9 +398,9 @@ class _Work:
             should = f"; it must be a patch of {like.skill.name}" if like.patch else ""
             raise _No("similar", like.why + should)
         identity = candidate_id(self.view.library, made.name)
-        sessions = confirmed_by(self.candidates.get(identity), self.lineage, self.now)
+        sessions = confirmed_by(self.candidates.get(identity), self.lineage, self.now, cited=bool(evidence))
         asked = self._asked(evidence, made.name)
-        if asked or sessions >= self.caps.create_after_sessions:
+        if asked or (evidence and sessions >= self.caps.create_after_sessions):
             if self.view.made_live >= self.caps.max_managed_skills:
                 raise _No(
                     "cap",
@@ -396,6 +422,9 @@ class _Work:
         """Refuse a name that is not free wherever the host would look."""
         if mixed_scripts(made.name):
             raise _No("name", f"the name {one_line(made.name)!r} mixes alphabets")
+        below = next((skill for skill in self.view.skills if skill.key.rel.startswith(f"{made.name}/")), None)
+        if below is not None:
+            raise _No("taken", f"the folder {made.name} holds other skills, as {below.key.rel}")
         twins = self.view.twins_of(made.name)
         if twins:
             raise _No("taken", f"the skill {twins[0].key.rel} has that name; it must be a patch of it")
@@ -426,7 +455,10 @@ class _Work:
     def _born(self, new: _New) -> Change | Candidate:
         made, reason = new.made, one_line(new.operation.reason) or "a lesson of this session"
         needed = self.caps.create_after_sessions
-        if not new.asked and new.sessions < needed:
+        if not new.asked and (new.sessions < needed or not new.evidence):
+            for path, operation in new.written.items():
+                reason = f"{made.name} is only noted as yet, and {shorten(path, 80)} with it is not kept"
+                self._refuse(operation, "candidate", reason)
             return Candidate(
                 id=new.candidate,
                 name=made.name,
@@ -441,8 +473,8 @@ class _Work:
         files.append(FileChange(path=RelPath("SKILL.md"), content=made.data, only_new=True))
         action = CreateSkill(key=new.key, reason=reason, by="model", files=tuple(files))
         waits = list(suspicions("", made.data.decode(), self.said))
-        for content in new.files.values():
-            waits += suspicions("", content.decode(), self.said)
+        for path, content in new.files.items():
+            waits += suspicions("", content.decode(), self.said, template=path.startswith("templates/"))
         if self.mode is Mode.REVIEW:
             waits.insert(0, "mode is review")
         if self.mode is Mode.GUARDED and not self.view.handed_over:
@@ -459,6 +491,28 @@ class _Work:
             notes=made.notes,
             candidate=new.candidate,
         )
+
+
+def _placed(path: str, there: Iterable[str]) -> None:
+    """Refuse a path that could not stand beside those that are *there*, on this or another machine's file system."""
+    parts = path.split("/")
+    for other in there:
+        if other == path:
+            continue
+        others = other.split("/")
+        for mine, theirs in zip(parts, others, strict=False):
+            if fold(mine) != fold(theirs):
+                break
+            if mine != theirs:
+                raise _No("exists", f"{other} stands there, which differs only in case or Unicode form")
+        else:
+            what = "a folder" if len(others) > len(parts) else "a file"
+            raise _No("exists", f"{other} stands there, so that {'/'.join(others[: len(parts)])} is {what}")
+
+
+def _screened_name(name: str) -> tuple[Finding, ...]:
+    """Return what a name or path says that may not be written: it stands in every listing, with hyphens for blanks."""
+    return screen(_BETWEEN_WORDS.sub(" ", name), where="description")
 
 
 def _clean(findings: Sequence[Finding]) -> None:

@@ -27,6 +27,7 @@ RefusedCode: TypeAlias = Literal[
     "shadowed",  # the host finds a skill of that name elsewhere
     "archived",  # a skill of that name is in the archive
     "similar",  # it is too like another
+    "candidate",  # the skill that it is for is only noted
     "cap",  # as many as may be are there
     "form",  # it breaks the specification
     "screen",  # it holds what may not be written
@@ -73,7 +74,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A new skill that too few sessions spoke for: *sessions* of *sessions_needed*, this one among them."""
+    """
+    A new skill that too few sessions spoke for: *sessions* of *sessions_needed*, this one among them if it cites
+    *evidence*.
+    """
 
     id: str
     name: str
@@ -100,7 +104,9 @@ class Refused:
         if self.code == "cap":
             return "cap"
         return (
-            "skipped" if self.code in ("locked", "taken", "shadowed", "archived", "similar", "nothing") else "invalid"
+            "skipped"
+            if self.code in ("locked", "taken", "shadowed", "archived", "similar", "nothing", "candidate")
+            else "invalid"
         )
 
     @property

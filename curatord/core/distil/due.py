@@ -36,6 +36,7 @@ __all__ = [
     "excluded_by",
     "next_try",
     "nothing_to_learn",
+    "pause",
     "source_off",
 ]
 
@@ -160,6 +161,8 @@ def due(
         reason = f"looked at {stamp(facts.looked_at)}, cooldown is {exact(settings.cooldown)}"
         return NotDue(code="cooldown", reason=reason, look_again_at=facts.looked_at + settings.cooldown)
     waited = facts.oldest_unreviewed_at or facts.last_at or facts.first_seen_at or FIRST_TIME
+    if facts.retry_at is not None:  # it had its turn: whoever waits since before its next try comes first
+        waited = max(waited, facts.retry_at)
     return Due(order_key=(waited, facts.host, facts.session_id), reason=quiet)
 
 
@@ -240,6 +243,11 @@ def source_off(
 def next_try(failures: int, now: datetime) -> datetime:
     """Return when a session may be tried again after *failures* (1 or more) in a row: 1 m, 5 m, 30 m, 1 h, then 6 h."""
     return now + (_WAITS[failures - 1] if 1 <= failures <= len(_WAITS) else _LONGEST_WAIT)
+
+
+def pause(waits: int, first: timedelta) -> timedelta:
+    """Return the pause before a look that *waits* (1 or more) times in a row was not to be had: doubled, up to 6 h."""
+    return min(first * (1 << min(waits - 1, 20)), _LONGEST_WAIT)
 
 
 def nothing_to_learn(digest: Digest) -> str | None:

@@ -19,6 +19,7 @@ from typing import Literal
 from curatord.core.cheap import dataclass
 from curatord.core.header import Fault, SplitText, split_text
 from curatord.core.plan import MAX_PATH_PARTS
+from curatord.core.screen import is_unseen
 from curatord.core.skill import parse_skill
 
 __all__ = ["FOLDERS", "Edited", "NotEdited", "is_script", "open_fences", "patched", "support_path"]
@@ -28,11 +29,16 @@ MAX_PART_BYTES = 120
 _DESCRIBES = frozenset({"description", "when_to_use", "whenToUse", "when-to-use"})
 _PROGRAMS = re.compile(
     r"\.(?:sh|bash|zsh|fish|ksh|command|ps1|psm1|bat|cmd|vbs|py|pyw|js|mjs|cjs|ts|rb|pl|pm|php|lua|tcl|awk|r|jl|applescript|scpt"
-    r"|exe|com|jar|so|dll|dylib)\Z|(?:\A|/)(?:Makefile|Justfile|Rakefile|Dockerfile)\Z",
+    r"|exe|com|jar|so|dll|dylib|hta|html?|xhtml|svg|desktop|url|lnk|reg|plist|service|ipynb|docm|xlsm)\Z|(?:\A|/)(?:Makefile|Justfile|Rakefile|Dockerfile)\Z",
+    re.IGNORECASE,
+)
+# Names under which hosts look for skills and for instructions, in whatever folder they come upon.
+_READ_BY_ITSELF = re.compile(
+    r"(?:skill|(?:claude|agents|gemini|qwen|copilot-instructions)(?:[.-]\w+)?)\.md\Z|\w+\.instructions\.md\Z",
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])[ ]*(?:\.|\Z)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,14 +145,18 @@ def support_path(path: str) -> str | None:
             return None
         if not part or _RESERVED.match(part) or unicodedata.normalize("NFC", part) != part:
             return None
-        if any(
-            unicodedata.category(char)[0] == "C" or char in '\\:*?"<>|' or unicodedata.category(char) in ("Zl", "Zp")
-            for char in part
-        ):
+        # Letters, digits and what names of files are made of: nothing that a shell or another file system would take
+        # for more, also where it is another form of it (a full stop of another width).
+        plain = unicodedata.normalize("NFKC", part)
+        if plain.startswith(("-", ".")) or plain in (".", "..") or any(not _is_plain(char) for char in plain):
             return None
-    if parts[-1].casefold() in ("skill.md",):
+    if _READ_BY_ITSELF.match(parts[-1]) or is_unseen(path):
         return None
     return path
+
+
+def _is_plain(char: str) -> bool:
+    return char in " ._-+,@()" or unicodedata.category(char)[0] in "LMN"
 
 
 def is_script(path: str, content: bytes) -> bool:

@@ -146,23 +146,25 @@ def index_rows(index: Sequence[IndexRow], *, most_bytes: int = INDEX_BYTES) -> t
     """
     Return *index* in at most *most_bytes* of JSON: descriptions are shortened first, alike for all, then rows go.
 
-    Those that stand first stay longest. Waiting lessons stay as long as anything does: one that is not shown can
-    hardly be confirmed.
+    Those that stand first stay longest. Waiting lessons stay as long as anything does, in at most a third of the room:
+    one that is not shown can hardly be confirmed, and a flood of them must not hide the skills that there are.
     """
-    ordered = sorted(index, key=lambda row: not row.candidate)
+    lessons = [row for row in index if row.candidate]
+    skills = [row for row in index if not row.candidate]
     for chars in (400, 240, 160, 100, 60):
         rows = tuple(_described(row, chars) for row in index)
         if _bytes(rows) <= most_bytes:
             return rows
     kept: set[int] = set()
     left = most_bytes - 2
-    places = {id(row): place for place, row in enumerate(index)}
-    for row in ordered:
-        size = _bytes((_described(row, 60),))
-        if size <= left:
-            left -= size
-            kept.add(places[id(row)])
-    return tuple(_described(row, 60) for place, row in enumerate(index) if place in kept)
+    for those, room in ((lessons, most_bytes // 3), (skills, most_bytes), (lessons, most_bytes)):
+        for row in those:
+            size = _bytes((_described(row, 60),))
+            if id(row) not in kept and size <= min(left, room):
+                left -= size
+                room -= size
+                kept.add(id(row))
+    return tuple(_described(row, 60) for row in index if id(row) in kept)
 
 
 def _described(row: IndexRow, chars: int) -> IndexRow:
@@ -176,14 +178,14 @@ def _bytes(rows: Sequence[IndexRow]) -> int:
 
 
 def _drop(rows: list[dict[str, Any]], over: int) -> None:
-    """Take rows from the end of *rows* until about *over* tokens are gone; waiting lessons last."""
+    """
+    Take rows from the end of *rows* until about *over* tokens are gone; waiting lessons last, where they are few.
+    """
     gone = 0
-    for wanted in (False, True):
-        for place in reversed(range(len(rows))):
-            if gone > over:
-                return
-            if rows[place]["candidate"] is wanted:
-                gone += estimate_tokens(_dumped(rows.pop(place)))
+    while rows and gone <= over:
+        many = sum(bool(row["candidate"]) for row in rows) * 3 > len(rows) + 2
+        place = next((i for i in reversed(range(len(rows))) if rows[i]["candidate"] is many), len(rows) - 1)
+        gone += estimate_tokens(_dumped(rows.pop(place)))
 
 
 def _tokens(question: Question) -> int:

@@ -1,4 +1,6 @@
-"""What `curatord doctor` says of distilling: sessions that were put aside, and silence where there should be none."""
+"""
+What `curatord doctor` says of distilling: sessions that were put aside or wait, and silence where there should be none.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,8 @@ class DistilFacts:
         off: Why nothing is distilled at all, in words, or None.
         due: Sessions that are due.
         aside: Sessions that were put aside, each in words with its last error.
+        waiting: Sessions that could not be looked at through no fault of their own, each in words with what is in the
+            way.
         last_at: When one was last looked at with an outcome; None where none ever was.
         since: When distilling could first be done; None where it never could.
     """
@@ -31,6 +35,7 @@ class DistilFacts:
     off: str | None = None
     due: int = 0
     aside: Sequence[str] = ()
+    waiting: Sequence[str] = ()
     last_at: datetime | None = None
     since: datetime | None = None
 
@@ -44,6 +49,10 @@ def check_distil(facts: DistilFacts, now: datetime) -> Check:
         words = f"{plural(len(facts.aside), 'session')} put aside after failing again and again"
         mend = "look at what failed (`curatord events --distil`), then `curatord refine --retry` takes them back"
         issues.append(Issue(level="warning", words=words, mend=mend))
+    if facts.waiting:
+        words = f"{plural(len(facts.waiting), 'session')} cannot be looked at just now"
+        mend = "mend what stands in the way; they are tried again by themselves, and by `curatord run` at once"
+        issues.append(Issue(level="warning", words=words, mend=mend))
     heard = facts.last_at or facts.since
     if facts.due and heard is not None and now - heard > SILENT_FOR:
         words = f"{plural(facts.due, 'session')} due, and none was looked at since {stamp(heard)}"
@@ -51,4 +60,6 @@ def check_distil(facts: DistilFacts, now: datetime) -> Check:
         issues.append(Issue(level="warning", words=words, mend=mend))
     last = "none was looked at yet" if facts.last_at is None else f"the last was looked at {stamp(facts.last_at)}"
     summary = f"{plural(facts.due, 'session')} due; {last}"
-    return check_of("distilling", summary, issues, [shorten(words, 300) for words in facts.aside[:20]])
+    return check_of(
+        "distilling", summary, issues, [shorten(words, 300) for words in (*facts.aside[:20], *facts.waiting[:10])]
+    )

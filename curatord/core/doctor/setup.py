@@ -275,7 +275,9 @@ def check_clock(
         issues.append(
             Issue(level="failure", words=words, mend="set the clock of this machine, or of the one that wrote it")
         )
-    return check_of("clock", "" if issues else f"{now:%Y-%m-%d %H:%M} UTC, behind everything that was written", issues)
+    return check_of(
+        "clock", "" if issues else f"{now:%Y-%m-%d %H:%M} UTC, later than everything that was written", issues
+    )
 
 
 def _size(count: int) -> str:

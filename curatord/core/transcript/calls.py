@@ -18,7 +18,7 @@ from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import patch_targets, touched
 from curatord.core.values import EventKind
 
-__all__ = ["Call", "may_touch"]
+__all__ = ["Call", "may_touch", "names_skill"]
 
 MAX_PATH = 4096
 
@@ -27,6 +27,12 @@ def may_touch(arguments: bytes | msgspec.Raw) -> bool:
     """Return whether *arguments* can name a file of a package; the usual no is told without decoding."""
     data = bytes(arguments)
     return b"SKILL.md" in data or b"/skill" in data or b"\\skill" in data
+
+
+def names_skill(arguments: msgspec.Raw) -> bool:
+    """Return whether *arguments* are to be looked at closely: a quicker question, with a yes to all of `may_touch`."""
+    data = bytes(arguments)
+    return b"skill" in data or b"SKILL" in data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,24 +18,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from hashlib import blake2b
+from zlib import crc32
 
 import msgspec
 
 from curatord.core.path_text import join
 from curatord.core.transcript.calls import Call, may_touch
 from curatord.core.transcript.codex_records import (
+    EVENTS,
+    NO_LINE,
+    Called,
+    Event,
     Item,
+    Message,
+    Other,
     Outcome,
     Record,
     Shell,
+    decode_line,
     exit_failed,
     output_failed,
     parts_of,
 )
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
-from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard
-from curatord.core.transcript.record_parser import LONG_ENOUGH, Carried, RecordParser, chained_key, key_of
+from curatord.core.transcript.ids import KEY_BYTES, Guard
+from curatord.core.transcript.record_parser import (
+    ENDS,
+    LONG_ENOUGH,
+    Carried,
+    RecordParser,
+    chained_key,
+    halves,
+    packed,
+    unpacked,
+)
 from curatord.core.transcript.salvage import decoded, text_of_raw
 
 __all__ = ["CodexParser"]
@@ -44,7 +61,6 @@ ABOUT = frozenset({
     "session_meta", "turn_context", "compacted", "world_state", "token_usage_record", "retained_context",
     "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score", "realtime_item",
 })  # fmt: skip
-QUICK = frozenset({"response_item", "event_msg"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 ITEMS = frozenset({
     "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
@@ -52,17 +68,7 @@ ITEMS = frozenset({
     "tool_search_call_output", "image_generation_call", "agent_message", "additional_tools", "compaction",
     "compaction_summary", "context_compaction", "ghost_snapshot", "item_reference", "other",
 })  # fmt: skip
-EVENTS = frozenset({
-    "user_message", "agent_message", "agent_message_delta", "agent_reasoning", "agent_reasoning_raw_content",
-    "agent_reasoning_section_break", "token_count", "task_started", "task_complete", "turn_started", "turn_complete",
-    "turn_aborted", "exec_command_begin", "exec_command_end", "patch_apply_begin", "patch_apply_end",
-    "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
-    "thread_rolled_back", "sub_agent_activity", "entered_review_mode", "exited_review_mode", "item_started",
-    "item_completed", "thread_settings_applied", "thread_goal_updated", "thread_name_updated", "undo_started",
-    "undo_completed", "view_image_tool_call", "image_generation_end", "guardian_assessment", "error", "warning",
-    "stream_error", "dynamic_tool_call_request", "dynamic_tool_call_response", "plan_update", "turn_diff",
-    "background_event", "session_configured", "model_reroute", "deprecation_notice", "raw_response_item",
-})  # fmt: skip
+OUTCOMES = frozenset({"exec_command_end", "patch_apply_end", "item_completed"})
 # Section 3.6: what a message of role user begins with when no person wrote it.
 INJECTED = (
     "<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<INSTRUCTIONS>",
@@ -70,7 +76,11 @@ INJECTED = (
     "<goal_context>", "<codex_internal_context", "<user_shell_command>", "<collaboration_mode>", "<personality_spec>",
 )  # fmt: skip
 PAYLOAD = b'"payload":'
-_NO_HOUR: list[Any] = ["~", "", 0]
+LONG_LINE = 1024  # bytes of a line from which on a quicker look at it pays
+_OUTPUT = re.compile(
+    rb'\{"timestamp":"([0-9T:.-]{23}Z)","type":"response_item",'
+    rb'"payload":\{"type":"((?:function|custom_tool)_call_output)","call_id":"([\w-]{16,64})","output":"'
+).match
 _SKILL = re.compile(r"\s*<skill>\s*<name>\s*([^<\n]{1,200}?)\s*</name>(?:\s*<path>\s*([^<\n]{1,4096}?)\s*</path>)?")
 _FILE_ID = re.compile(r"([0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})$")
 _PROGRAMS = ("exec", "mcp")
@@ -107,106 +117,109 @@ class CodexParser(RecordParser[Record, _Saved]):
         """
         Take whole lines with the offset at which each begins.
 
-        Nine of ten records are a further item or event in the same hour: those are counted here, in locals, and all
-        others by `_take`. Both say the same; a test feeds each file through either.
+        Nine of ten records are a further item or event of the same hour, not before the last, of which little matters:
+        those are counted here, in locals, and all others by `_read`. Both say the same; a test feeds each file through
+        either.
         """
-        decode = self._decode
-        quick = self._guard is None and self._before is None
-        new, seen, calls = self._new, self._seen, self._calls
-        hour_from, hour_to = "", ""
-        tally = self._current.tally
+        new, seen, calls, messages = self._new, self._seen, self._calls, self._messages
+        low, high, tally, work, rest, waiting = self._bearings()
         names = tally.tool_calls
-        work_hour = rest_hour = _NO_HOUR
-        last_key = int.from_bytes(self._last_key, "big")
+        key_high, key_low = halves(self._last_key)
+        records = turns = 0
+        stamp = work_first = work_last = rest_first = rest_last = ""
         for line, offset in lines:
-            try:
-                record = decode(line)
-            except (msgspec.MsgspecError, RecursionError):
-                self._last_key = last_key.to_bytes(KEY_BYTES, "big")
-                self._odd(line, offset)
-                last_key = int.from_bytes(self._last_key, "big")
-                hour_to = ""
-                continue
-            time = record.timestamp
-            item = record.payload
-            type_ = record.type
-            if (
-                item is not None
-                and time is not None
-                and hour_from <= time < hour_to
-                and len(time) == 24
-                and time[23] == "Z"
-                and type_ in QUICK
-            ):
-                hour = rest_hour
-                turns = 0
-                is_item = type_ == "response_item"
-                ident = (item.id or item.call_id) if is_item else None
-                if ident is not None and len(ident) >= LONG_ENOUGH:
-                    key = key_of(f"{item.type}\0{ident}".encode("utf-8", "surrogatepass"))
-                    if key in new or key in seen:
-                        key = b""
-                    else:
-                        last_key = int.from_bytes(key, "big")
-                else:
-                    at = line.find(PAYLOAD, 0, 400)
-                    last_key = chained_key(last_key, line, at if at > 0 else 0)
-                    key = last_key.to_bytes(KEY_BYTES, "big")
-                if key:
-                    if not is_item:
-                        if self._pending or self._released or item.type not in EVENTS:
-                            self._event(item)
-                    else:
-                        kind = item.type
-                        hour = work_hour
-                        if kind == "function_call":
-                            arguments = bytes(item.arguments)
-                            ident = item.call_id
-                            name = item.name
-                            if (
-                                ident is None
-                                or len(ident) < LONG_ENOUGH
-                                or ident in calls
-                                or name not in names
-                                or b"SKILL.md" in arguments
-                                or b"/skill" in arguments
-                                or b"\\skill" in arguments
-                            ):
-                                self._time = time
-                                self._item(item, tally)
-                            else:
-                                calls[ident] = None
-                                names[name] += 1
-                        elif kind != "reasoning" and not (kind in OUTPUTS and not (self._pending or self._released)):
-                            self._time = time
-                            turns, work = self._item(item, tally)
-                            if not work:
-                                hour = rest_hour
+            size = len(line)
+            if size > LONG_LINE and line.rfind(b'"', LONG_LINE // 2, size - 4) < 0 and not waiting:
+                key, stamp = _plain_output(line)
+                if low <= stamp < high and key not in new and key not in seen:
                     new[key] = None
-                    tally.records += 1
-                    if time > hour[1]:
-                        hour[1] = time
-                    if time < hour[0]:
-                        hour[0] = time
-                    if turns:
-                        hour[2] += turns
+                    key_high, key_low = unpacked(key)
+                    records += 1
+                    low = work_last = stamp
+                    work_first = work_first or stamp
                     continue
-            self._last_key = last_key.to_bytes(KEY_BYTES, "big")
-            self._take(record, line)
-            last_key = int.from_bytes(self._last_key, "big")
-            if quick and time == self._time and len(self._heads) >= ANCHOR_FIRST:
-                tally = self._current.tally
-                names = tally.tool_calls
-                if time[:13] != hour_from or not hour_to:
-                    hour_from = time[:13]
-                    hour_to = hour_from + "~"
-                account = self._current
-                rest_hour = account.rest.setdefault(hour_from, ["~", "", 0])
-                works = not self._side and self._works
-                work_hour = account.work.setdefault(hour_from, ["~", "", 0]) if works else rest_hour
-            else:
-                hour_to = ""
-        self._last_key = last_key.to_bytes(KEY_BYTES, "big")
+            try:
+                record = decode_line(line)
+            except (msgspec.MsgspecError, RecursionError):
+                record = NO_LINE
+            stamp = record.timestamp
+            if low <= stamp < high and stamp[-1] == "Z":
+                item = record.payload
+                kind = type(item)
+                if kind is Event or kind is Other:
+                    if not waiting or kind is Other or item.type not in OUTCOMES:
+                        at = line.find(PAYLOAD, 0, 400)
+                        size -= at
+                        if line[-1] == 10:
+                            size -= 1
+                        if size <= ENDS:
+                            told = line[at : at + size]
+                            key_high, key_low = crc32(told, key_low), crc32(told, key_high ^ size)
+                        else:
+                            end = at + size
+                            told = line[at : at + ENDS]
+                            key_high, key_low = crc32(told, key_low), crc32(line[end - ENDS : end], key_high ^ size)
+                        new[packed(key_high, key_low)] = None
+                        records += 1
+                        low = rest_last = stamp
+                        rest_first = rest_first or stamp
+                        continue
+                else:
+                    ident = item.id or item.call_id or ""
+                    if kind is Called:
+                        if (
+                            item.name not in names
+                            or item.call_id in calls
+                            or b"skill" in line  # and see there whether it is in a path
+                            or b"SKILL.md" in line
+                        ):
+                            ident = None
+                    elif kind is Message:
+                        if item.id in messages:
+                            ident = None
+                    elif waiting and (item.call_id in self._pending or item.call_id in self._released):
+                        ident = None
+                    if ident is not None:
+                        if len(ident) >= LONG_ENOUGH:
+                            key = blake2b(kind.prefix + ident.encode(), digest_size=KEY_BYTES).digest()
+                        else:
+                            before = key_high << 32 | key_low
+                            key = chained_key(before, line, self.content_at(line)).to_bytes(KEY_BYTES, "big")
+                        if key not in new and key not in seen:
+                            new[key] = None
+                            key_high, key_low = unpacked(key)
+                            records += 1
+                            if kind is Message and item.role != "assistant":
+                                self._time = stamp
+                                if item.role != "user" or not self._user(item, tally):
+                                    low = rest_last = stamp
+                                    rest_first = rest_first or stamp
+                                    continue
+                                if not self._works:  # from here on
+                                    high = ""
+                            low = work_last = stamp
+                            work_first = work_first or stamp
+                            if kind is Called:
+                                calls[item.call_id] = None
+                                names[item.name] += 1
+                            elif kind is Message and item.role == "assistant":
+                                turns += self._answered(item.id, tally)
+                            continue
+            if records:
+                self._add_up(records, turns, (work, work_first, work_last), (rest, rest_first, rest_last))
+                self._last_key = packed(key_high, key_low)
+                records = turns = 0
+                work_first = work_last = rest_first = rest_last = ""
+            self._read(line, offset)
+            low, high, tally, work, rest, waiting = self._bearings()
+            names = tally.tool_calls
+            key_high, key_low = halves(self._last_key)
+        if records:
+            self._add_up(records, turns, (work, work_first, work_last), (rest, rest_first, rest_last))
+            self._last_key = packed(key_high, key_low)
+
+    def _at_work(self) -> bool:
+        return self._works and not self._side
 
     def ident_of(self, record: Record) -> bytes:
         """Return the id of a thread, turn, message or call with what it is the id of."""
@@ -309,7 +322,7 @@ class CodexParser(RecordParser[Record, _Saved]):
             self._findings.unknown_type(f"response_item/{kind or '(none)'}")
         return 0, works
 
-    def _user(self, item: Item, tally: SessionTally) -> bool:
+    def _user(self, item: Item | Message, tally: SessionTally) -> bool:
         """Count a prompt and what skills are in the message; return whether a person or program said it."""
         parts = parts_of(item.content)
         texts = [part.text for part in parts if part.text]
@@ -365,6 +378,23 @@ class CodexParser(RecordParser[Record, _Saved]):
     def _a_call(self, ref: str | None, folder: str | None = None) -> Call:
         cwd = join(self._cwd or None, folder) if folder else self._cwd or None
         return Call(at_ms=self._now(), cwd=cwd, ref=ref, reading_is_use=True, estimated=self.saved.bare)
+
+
+def _plain_output(line: bytes) -> tuple[bytes, str]:
+    """
+    Return key and time of a long *line* that is a call's output without a single quote in it; else a time of no hour.
+
+    The bytes before and behind such an output say all that matters, and nothing can hide in it: another record, a
+    further field, and an end that was cut off would each show a quote. So the output need not be looked through. (A
+    fault within it, such as a bit that turned over, is not seen then, and the record is counted.)
+    """
+    head = _OUTPUT(line)
+    if head is None or not line.endswith((b'"}}', b'"}}\n')) or b"\0" in line:
+        return b"", "~"
+    if line.rfind(b'"', head.end(), LONG_LINE) >= 0 or line[-5 if line[-1] == 10 else -4] in b'\\"':
+        return b"", "~"
+    time, kind, call = head.groups()
+    return blake2b(b"%b\0%b" % (kind, call), digest_size=KEY_BYTES).digest(), time.decode()
 
 
 def _bytes(text: str) -> bytes:

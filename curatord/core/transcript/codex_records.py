@@ -5,12 +5,30 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
+from curatord.core.transcript.record_parser import LONG_ENOUGH, Stamp
 from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
 
-__all__ = ["Item", "Outcome", "Record", "Shell", "exit_failed", "explode", "output_failed", "parts_of"]
+__all__ = [
+    "EVENTS",
+    "NO_LINE",
+    "Called",
+    "Event",
+    "Item",
+    "Message",
+    "Other",
+    "Outcome",
+    "Record",
+    "Shell",
+    "decode_line",
+    "exit_failed",
+    "explode",
+    "output_failed",
+    "parts_of",
+]
 
 Raw = msgspec.Raw
 NOTHING = Raw(b"")
@@ -48,6 +66,83 @@ class Record(Item, gc=False):
     payload: Item | None = None
     record_type: str | None = None
     instructions: Raw = NOTHING
+
+
+EVENTS = frozenset({
+    "user_message", "agent_message", "agent_message_delta", "agent_reasoning", "agent_reasoning_raw_content",
+    "agent_reasoning_section_break", "token_count", "task_started", "task_complete", "turn_started", "turn_complete",
+    "turn_aborted", "exec_command_begin", "exec_command_end", "patch_apply_begin", "patch_apply_end",
+    "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
+    "thread_rolled_back", "sub_agent_activity", "entered_review_mode", "exited_review_mode", "item_started",
+    "item_completed", "thread_settings_applied", "thread_goal_updated", "thread_name_updated", "undo_started",
+    "undo_completed", "view_image_tool_call", "image_generation_end", "guardian_assessment", "error", "warning",
+    "stream_error", "dynamic_tool_call_request", "dynamic_tool_call_response", "plan_update", "turn_diff",
+    "background_event", "session_configured", "model_reroute", "deprecation_notice", "raw_response_item",
+})  # fmt: skip
+
+
+class Called(msgspec.Struct, gc=False, tag_field="type", tag="function_call"):
+    call_id: Annotated[str, msgspec.Meta(min_length=LONG_ENOUGH)]
+    name: str
+    id: str | None = None
+    prefix: ClassVar[bytes] = b"function_call\0"
+
+
+class Message(msgspec.Struct, gc=False, tag_field="type", tag="message"):
+    role: str
+    content: Raw = NOTHING
+    id: str | None = None
+    call_id: str | None = None
+    prefix: ClassVar[bytes] = b"message\0"
+
+
+class _Plain(msgspec.Struct, gc=False):
+    id: str | None = None
+    call_id: str | None = None
+
+
+class Reasoning(_Plain, gc=False, tag_field="type", tag="reasoning"):
+    prefix: ClassVar[bytes] = b"reasoning\0"
+
+
+class Output(_Plain, gc=False, tag_field="type", tag="function_call_output"):
+    prefix: ClassVar[bytes] = b"function_call_output\0"
+
+
+class CustomOutput(_Plain, gc=False, tag_field="type", tag="custom_tool_call_output"):
+    prefix: ClassVar[bytes] = b"custom_tool_call_output\0"
+
+
+class Event(msgspec.Struct, gc=False):
+    type: Literal[*sorted(EVENTS)]  # type: ignore[valid-type]  # of a set that is known when the module is loaded
+
+
+class Other(msgspec.Struct, gc=False):
+    """What stands in a record that is only counted."""
+
+
+class ItemLine(msgspec.Struct, gc=False, tag_field="type", tag="response_item"):
+    payload: Called | Message | Reasoning | Output | CustomOutput
+    timestamp: Stamp = ""
+
+
+class EventLine(msgspec.Struct, gc=False, tag_field="type", tag="event_msg"):
+    payload: Event
+    timestamp: Stamp = ""
+
+
+class UsageLine(msgspec.Struct, gc=False, tag_field="type", tag="token_usage_record"):
+    payload: Other
+    timestamp: Stamp = ""
+
+
+class StateLine(msgspec.Struct, gc=False, tag_field="type", tag="world_state"):
+    payload: Other
+    timestamp: Stamp = ""
+
+
+decode_line = msgspec.json.Decoder(ItemLine | EventLine | UsageLine | StateLine).decode
+NO_LINE = UsageLine(Other())
 
 
 class Part(msgspec.Struct, gc=False):
@@ -136,7 +231,10 @@ def _text_failed(text: str) -> bool:
     if text[:64].lower().startswith(_NOT_DONE):
         return True
     # The host's own lines stand before the command's output, which may say anything.
-    told = _CODE.search(text[:LOOKED_AT].partition("\nOutput:")[0])
+    own = text[:LOOKED_AT].partition("\nOutput:")[0]
+    if "xit" not in own:  # a search for the lines themselves tries each of thousands of places
+        return False
+    told = _CODE.search(own)
     return told is not None and int(told[1]) != 0
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from curatord.core.transcript.calls import Call, may_touch
+from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.record_parser import LONG_ENOUGH, Carried, RecordParser, ends
 from curatord.core.transcript.salvage import cut_off, decoded, fit, text_of_raw
@@ -32,6 +32,7 @@ KNOWN_FAMILIES = frozenset({
     "model", "elicitation", "exit_plan_mode", "command", "commands", "external_tool", "capabilities", "sampling",
     "user_input", "auto_mode_switch",
 })  # fmt: skip
+PASSED_OVER = KNOWN_FAMILIES - {"session", "user", "skill"}
 NOT_SAID = ("skill-", "agent-", "system", "schedule-", "instruction-")
 VIEWS = frozenset({"view", "read", "read_file", "grep", "rg"})
 EDITS = frozenset({"edit", "create", "str_replace", "insert", "write", "apply_patch"})
@@ -73,7 +74,7 @@ class _Data(msgspec.Struct, gc=False):
 class _Event(msgspec.Struct, gc=False):
     type: str = ""
     data: _Data | None = None
-    id: str | None = None
+    uuid: str | None = msgspec.field(name="id", default=None)  # not in all files
     timestamp: str | float | None = None
     agentId: str | None = None  # noqa: N815
 
@@ -98,6 +99,7 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
     """The `LineParser` of one session's events."""
 
     record = _Event
+    by_uuid = True
     carried = _Saved
 
     def __init__(self, path: str, **how: Any) -> None:
@@ -105,15 +107,18 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
         named = parts[-2] if parts[-1].startswith("events.") and len(parts) > 1 else parts[-1].partition(".json")[0]
         super().__init__(named, **how)
 
+    def uuid_of(self, event: _Event) -> str | None:
+        """Return the event's id where it is a UUID."""
+        ident = event.uuid
+        return ident if ident is not None and len(ident) >= 32 else None
+
     def ident_of(self, event: _Event) -> bytes:
-        """Return the event's id, and where that is no UUID what else tells the event from another."""
-        ident = event.id
-        if not ident:
+        """Return of an id that is no UUID what else tells the event from another."""
+        ident = event.uuid
+        if not ident or len(ident) >= 32:
             return b""
-        if len(ident) >= 32:
-            return f"{event.type}\0{ident}".encode("utf-8", "surrogatepass")
         data = event.data or _Data()
-        return f"{event.type}\0{event.id}\0{event.timestamp}\0".encode("utf-8", "surrogatepass") + b"\0".join(
+        return f"{event.type}\0{ident}\0{event.timestamp}\0".encode("utf-8", "surrogatepass") + b"\0".join(
             (
                 (data.messageId or data.toolCallId or data.name or "").encode("utf-8", "surrogatepass"),
                 (data.parentToolCallId or "").encode("utf-8", "surrogatepass"),
@@ -121,6 +126,44 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
                 ends(bytes(data.content)),
             )
         )
+
+    def tell(self, event: _Event, tally: SessionTally) -> int | None:
+        """Count what a person and the model said, called and were answered, and pass over bookkeeping."""
+        kind = event.type
+        data = event.data
+        if data is None or len(event.uuid or "") < 32:
+            return None
+        if kind == "tool.execution_complete":
+            if self._pending or self._released:
+                return None
+        elif kind == "tool.execution_start":
+            if data.toolName == "skill" or names_skill(data.arguments):
+                return None
+            self._counted(data.toolName or "(unnamed)", data.toolCallId, tally)
+        elif kind == "assistant.message":
+            if self._rests(event):
+                return None
+            requests = data.toolRequests or ()
+            for request in requests:
+                if request.name == "skill" or names_skill(request.arguments):
+                    return None
+            for request in requests:
+                self._counted(request.name or "(unnamed)", request.toolCallId, tally)
+            return self._answered(data.messageId if (data.chunkCount or 0) > 1 else None, tally)
+        elif kind == "user.message":
+            if data.source is not NOTHING or data.isAutopilotContinuation or self._rests(event):
+                return None
+            self._time = str(event.timestamp)
+            self._said(text_of_raw(data.content), tally, SessionKind.PERSON)
+            return 0
+        else:
+            return -1 if kind.partition(".")[0] in PASSED_OVER else None
+        return -1 if self._rests(event) else 0
+
+    def _rests(self, event: _Event) -> bool:
+        """Return whether *event* is an agent's or of a schedule, which is no work."""
+        data = event.data or _Data()
+        return bool(event.agentId or data.parentToolCallId or data.parentAgentTaskId or self.saved.scheduled)
 
     def time_of(self, event: _Event) -> str | float | None:
         """Return the event's time."""
@@ -176,8 +219,8 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
         """Return what both ends of a line too long to hold show: type and data come first, id and time last."""
         event = fit(cut_off(head), _Event)
         last = list(_TAIL_ID.finditer(tail))
-        if last and not event.id:
-            event.id = last[-1][1].decode("utf-8", "replace")
+        if last and not event.uuid:
+            event.uuid = last[-1][1].decode("utf-8", "replace")
             event.timestamp = last[-1][2].decode("utf-8", "replace")
         return event
 
@@ -185,10 +228,16 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
 
     def _call(self, name: str | None, ident: str | None, arguments: Raw, tally: SessionTally) -> None:
         name = name or "(unnamed)"
-        # The same call stands in its message and where it begins, so even a short id is one within its session.
-        once = f"{self._session}/{ident:>{LONG_ENOUGH}}" if ident else None
-        if self._called(name, once, tally) and (name == "skill" or may_touch(arguments)):
+        if self._counted(name, ident, tally) and (name == "skill" or may_touch(arguments)):
             self._hold(ident, self._touches(name, ident, arguments), tally)
+
+    def _counted(self, name: str, ident: str | None, tally: SessionTally) -> bool:
+        """Count a call; return whether it was new."""
+        # It stands in its message and where it begins, so even a short id is one within its session.
+        once = f"{self._session}/{ident}" if ident else None
+        if once is not None and len(ident or "") < LONG_ENOUGH:
+            once = f"{self._session}/{ident:>{LONG_ENOUGH}}"
+        return self._called(name, once, tally)
 
     def _touches(self, name: str, call: str | None, arguments: Raw) -> list[Sighting]:
         text = bytes(arguments)

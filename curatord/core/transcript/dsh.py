@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from curatord.core.transcript.calls import Call, may_touch
+from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import HOUR_MS, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, content_key
 from curatord.core.transcript.lines import printable
@@ -48,8 +48,8 @@ KNOWN_TYPES = frozenset({
 KNOWN_FAMILIES = (
     "session/title", "command/", "approval/", "hook/", "llm/", "compaction/", "tool-workflow/", "team/", "feedback/",
 )  # fmt: skip
-TELLS_SOMETHING = frozenset({"user/message", "assistant/message", "tool/call"})
-TELLS_OF_THE_LOG = frozenset({"session", "session/end-seed"})
+# Of these nothing is taken but that they are there; of a result, where no call waits for it.
+COUNTED = KNOWN_TYPES - {"session", "session/end-seed", "user/message", "assistant/message", "tool/call"}
 EARLIEST_MS = 100_000_000_000  # before that, a number may be of seconds
 BY_ITSELF = frozenset({"schedule", "scheduled", "cron", "heartbeat", "timer"})
 FILE_TOOLS = {
@@ -151,6 +151,28 @@ class _EndSeed(msgspec.Struct, gc=False):
     inherited: bool | None = None
 
 
+class _BriefData(msgspec.Struct, gc=False):
+    callId: str | None = None  # noqa: N815
+    name: str | None = None
+    arguments: Raw = NOTHING
+    message: _Answer | None = None
+
+
+class _Brief(msgspec.Struct, gc=False):
+    """What nine of ten rows come down to."""
+
+    type: str = ""
+    seq: int | None = None
+    seq0: int | None = None
+    time: int | None = None
+    time0: int | None = None
+    data: _BriefData | None = None
+    surfaceOp: Raw = NOTHING  # noqa: N815
+
+
+_decode_brief = msgspec.json.Decoder(_Brief).decode
+
+
 class _Arguments(msgspec.Struct, gc=False):
     name: str | None = None
     file_path: str | None = None
@@ -196,54 +218,70 @@ class DshParser(RecordParser[_Row, _Carried]):
 
         The usual row is new and in a log that shares nothing: it is taken here, in locals, all others by `_take`.
         """
-        decode, take, new, seen = self._decode, self._take, self._new, self._seen
-        quick = self._guard is None and self._before is None
-        session, base = "", b""
+        new, seen = self._new, self._seen
+        session, base, seed, earliest, latest, tally, works, waiting = self._where()
+        row: Any  # what may be missing in it is met as an error
         for line, offset in lines:
+            ident = b""
             try:
-                row = decode(line)
-            except (msgspec.MsgspecError, RecursionError):
-                self._odd(line, offset)
-                continue
-            kind, seq, time = row.type, row.seq, row.time
-            if seq is None:
-                seq, time = row.seq0, row.time0
-            if (
-                not quick
-                or kind in TELLS_OF_THE_LOG
-                or type(time) is not int
-                or not EARLIEST_MS < time < self._latest_ms
-                or seq is None
-                or seq < self._seed
-                or self._seeded
-                or len(self._heads) < ANCHOR_FIRST
-            ):
-                take(row, line)
-                continue
-            if session != self._session:
-                session, base = self._session, _base_of(self._session)
-            says = kind in TELLS_SOMETHING
-            ident = self.ident_of(row) if says else b"%b%d %d %b" % (base, seq, time, kind.encode())
-            key = blake2b(ident, digest_size=KEY_BYTES).digest()
-            if not ident or key in new or key in seen:
-                take(row, line)
-                continue
-            new[key] = None
-            self._last_key = key
-            self._ms = time
+                row = _decode_brief(line)
+                kind, seq, time, data = row.type, row.seq, row.time, row.data
+                if seq is None:
+                    seq, time = row.seq0, row.time0
+                if not earliest < time < latest or seq < seed or row.surfaceOp is not NOTHING:
+                    pass
+                elif kind in COUNTED:
+                    if kind != "tool/result" or not waiting:
+                        ident = b"%b%d %d %b" % (base, seq, time, kind.encode())
+                elif kind == "tool/call":
+                    if data.callId and not (data.name == "skill" or names_skill(data.arguments)):
+                        ident = f"{session}\0tool/call\0{data.callId}\0{time}".encode()
+                elif kind == "assistant/message" and data.message.id:
+                    ident = f"{session}\0assistant/message\0{data.message.id}".encode()
+            except (msgspec.MsgspecError, RecursionError, AttributeError, TypeError):
+                ident = b""  # it has not all of that
+            if ident:
+                key = blake2b(ident, digest_size=KEY_BYTES).digest()
+                if key not in new and key not in seen:
+                    new[key] = None
+                    self._last_key = key
+                    self._ms = time
+                    tally.records += 1
+                    turns = 0
+                    if kind == "assistant/message":
+                        turns = self._answered(data.message.id, tally)
+                    elif kind == "tool/call":
+                        self._called(data.name or "(unnamed)", None, tally)
+                    hour = tally.hours.get(time // HOUR_MS) if works else None
+                    if hour is None or turns or not hour.first_ms <= time:
+                        tally.saw(time, work=works, assistant_turns=turns)
+                    elif time > hour.last_ms:
+                        hour.last_ms = time
+                        if tally.last_ms is None or time > tally.last_ms:
+                            tally.last_ms = time
+                    continue
             self._inherited = False
-            tally = self._current.tally
-            tally.records += 1
-            turns, work = 0, self._works and not self._resting
-            if says or kind not in KNOWN_TYPES or (kind == "tool/result" and (self._pending or self._released)):
-                turns, work = self.count(row, tally)
-            hour = tally.hours.get(time // HOUR_MS) if work else None
-            if hour is None or turns or not hour.first_ms <= time:
-                tally.saw(time, work=work, assistant_turns=turns)
-            elif time > hour.last_ms:
-                hour.last_ms = time
-                if tally.last_ms is None or time > tally.last_ms:
-                    tally.last_ms = time
+            self._read(line, offset)
+            session, base, seed, earliest, latest, tally, works, waiting = self._where()
+
+    def _where(self) -> tuple[str, bytes, int, int, int, SessionTally, bool, bool]:
+        """
+        Return what the usual row is told from others by: session, what keys begin with, first row, and times between.
+
+        The last three: where it is counted, whether it shows that somebody works, and whether a call waits. Where rows
+        are to go the long way, no time lies between those two.
+        """
+        usual = self._quick and len(self._heads) >= ANCHOR_FIRST and not self._seeded and "skill" not in self._cwd
+        return (
+            self._session,
+            _base_of(self._session),
+            self._seed,
+            EARLIEST_MS if usual else self._latest_ms,
+            self._latest_ms,
+            self._current.tally,
+            self._works and not self._resting,
+            bool(self._pending or self._released),
+        )
 
     def _noted_time(self, time: str | float | None) -> str:
         """Remember *time*, and return something where it is one: this host's are numbers, and stay so."""

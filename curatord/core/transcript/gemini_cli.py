@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
-from curatord.core.transcript.calls import Call, may_touch
+from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
 from curatord.core.transcript.record_parser import Carried, RecordParser
 from curatord.core.transcript.salvage import decoded, decoded_list, text_of_raw
 from curatord.core.values import EventKind
 
-__all__ = ["GeminiCliParser", "explode"]
+__all__ = ["GeminiCliParser", "explode", "tells_of_new_file"]
 
 Raw = msgspec.Raw
 NOTHING = Raw(b"")
@@ -43,7 +43,7 @@ FILE_TOOLS = {
 FAILED = frozenset({"error", "cancelled", "canceled", "rejected"})
 OPEN = frozenset({"validating", "scheduled", "awaiting_approval", "executing", "pending", "in_progress"})
 # What the tools answer when the file was not there before.
-CREATED = re.compile(r"\bcreated and wrote to new file\b|\bCreated new file\b")
+_CREATED = re.compile(r"\bcreated and wrote to new file\b|\bCreated new file\b")
 _ACTIVATED = re.compile(rb"Resources loaded from `([^`\\\n]{1,4096})`")
 
 
@@ -102,6 +102,7 @@ class GeminiCliParser(RecordParser[_Line, Carried]):
     """The `LineParser` of one chat's file, or of the lines that `explode` makes of a document."""
 
     record = _Line
+    timeless = True
     carried = Carried
 
     def __init__(self, path: str, **how: Any) -> None:
@@ -116,6 +117,29 @@ class GeminiCliParser(RecordParser[_Line, Carried]):
         if line.set_ is not None or not line.type or not line.id:
             return b""
         return _known_as(line)
+
+    def tell(self, line: _Line, tally: SessionTally) -> int | None:
+        """Count what a person and the model said and called, and pass over what became of the session meanwhile."""
+        changed = line.set_
+        if line.type == "user" and changed is None and line.timestamp:
+            self._time = str(line.timestamp)
+            self._user(line, tally)
+            return 0
+        if line.type != "gemini":
+            if changed is None or changed.messages or changed.directories:
+                return None
+            return None if line.type or line.timestamp or line.startTime or line.sessionId else -1
+        if changed is not None or not line.timestamp:
+            return None
+        calls = line.toolCalls or ()
+        for call in calls:
+            if names_skill(call.args) or call.name == "activate_skill":
+                return None
+        for call in calls:
+            name = call.name or "(unnamed)"
+            if self._first_time(f"call\0message\0{line.id or ''}\0{call.id or name}".encode()):
+                tally.called(name[:200])
+        return self._answered(None, tally)
 
     def time_of(self, line: _Line) -> str | float | None:
         """Return the message's time, or the session's start from its header."""
@@ -233,11 +257,18 @@ class GeminiCliParser(RecordParser[_Line, Carried]):
         if name not in FILE_TOOLS:
             return []
         found = here.file(given.file_path or given.absolute_path or given.path or "", FILE_TOOLS[name], name)
-        if CREATED.search(bytes(call.result).decode("utf-8", "replace")):
+        if tells_of_new_file(bytes(call.result).decode("utf-8", "replace")):
             for sighting in found:
                 if sighting.kind is EventKind.PATCH and (sighting.path or "").endswith("/SKILL.md"):
                     sighting.kind = EventKind.CREATE
         return found
+
+
+def tells_of_new_file(answer: str) -> bool:
+    """Return whether the *answer* of a tool says that the file was not there before."""
+    if "reated" not in answer:  # a search for words tries each of thousands of places
+        return False
+    return _CREATED.search(answer) is not None
 
 
 def _known_as(message: _Message) -> bytes:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -27,13 +27,13 @@ from curatord.core.transcript.calls import Call
 from curatord.core.transcript.events import Findings, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import KEY_BYTES
 from curatord.core.transcript.ledger import Ledger
-from curatord.core.transcript.lines import Unreadable, objects, printable
+from curatord.core.transcript.lines import MAX_LINE, Unreadable, objects, printable
 from curatord.core.transcript.pi import KNOWN_TYPES, PiParser, _Block, _Entry, _Message, _session_in
-from curatord.core.transcript.record_parser import ENDS, Carried, ends, key_of
+from curatord.core.transcript.record_parser import ENDS, LONG_ENOUGH, Carried, ends, key_of
 from curatord.core.transcript.salvage import decoded, fit, text_of_raw
 from curatord.core.values import EventKind
 
-__all__ = ["OpenClawParser", "OpenClawRows", "kind_of_session", "session_in", "spoken"]
+__all__ = ["OpenClawParser", "OpenClawRows", "Place", "kind_of_session", "session_in", "spoken"]
 
 KEEP_ASKED = 16
 CLAW_TYPES = KNOWN_TYPES | {"reset", "new", "leaf", "link", "metadata"}
@@ -87,7 +87,8 @@ def session_in(path: str) -> str:
 
 def spoken(text: str) -> str:
     """Return what a person said in a user's *text*, empty where the program made it."""
-    text = _INTERNAL.sub("", text)
+    if "<<<BEGIN" in text:
+        text = _INTERNAL.sub("", text)
     envelope = _ENVELOPE.match(text)
     if envelope:
         text = text[envelope.end() :]
@@ -113,6 +114,7 @@ class OpenClawParser(PiParser):
 
     record = _ClawEntry  # type: ignore[assignment]  # its constructor takes more than that of Pi's; nobody calls it
     carried = _ClawCarried
+    prompts_are_usual = False  # it tells whether what follows is work
 
     def __init__(
         self, path: str, *, kind: SessionKind = SessionKind.UNKNOWN, parent: str | None = None, **how: Any
@@ -132,16 +134,22 @@ class OpenClawParser(PiParser):
         if kind == "session" or not time:
             return super().ident_of(entry)
         if message is None:
-            return f"{time}\0{kind}".encode("utf-8", "surrogatepass")
+            return f"{time}\0{kind}".encode()
         content = message.content
         if isinstance(content, list):
             first = content[0] if content else _NO_BLOCK
-            told = f"{time}\0{kind}\0{message.toolCallId}\0{first.type}\0{first.id}\0{len(content)}"
+            call = message.toolCallId
+            if call is not None and len(call) >= LONG_ENOUGH:
+                return f"{time}\0{kind}\0{call}\0{first.type}\0".encode()  # pruned or not, it is that call's result
+            told = f"{time}\0{kind}\0{call}\0{first.type}\0{first.id}\0{len(content)}"
             text = bytes(first.text)
         else:
             told = f"{time}\0{kind}\0{message.toolCallId}"
-            text = (content or "").encode("utf-8", "surrogatepass")
-        return b"%b\0%b%b%d" % (told.encode("utf-8", "surrogatepass"), text[:ENDS], text[-ENDS:], len(text))
+            text = (content or "").encode()
+        return b"%b\0%b%b%d" % (told.encode(), text[:ENDS], text[-ENDS:], len(text))
+
+    def _at_work(self) -> bool:
+        return self._works and not self._side and not self._resting
 
     def note(self, entry: _Entry) -> None:
         """Take session, folder, format and origin from the header."""
@@ -198,6 +206,8 @@ class OpenClawParser(PiParser):
 
     def _ask(self, said: str, tally: SessionTally) -> None:
         """Count the skills that the host put before the model by name."""
+        if "Use the " not in said[:4096]:  # a search for whole lines tries each of thousands of places
+            return
         named = [(found[1], "") for found in [_ONE_SKILL.search(said[:4096])] if found]
         many = _MANY_SKILLS.search(said[:4096])
         if many:
@@ -228,6 +238,20 @@ class OpenClawParser(PiParser):
         return found
 
 
+Row = tuple[Any, ...]  # number, session, seq, event, packed event, size
+
+
+class Place:
+    """How far the reading of a database has come: row *at*, with *room* for so many bytes more, *count* rows on."""
+
+    __slots__ = ("at", "count", "room")
+
+    def __init__(self, at: int, room: int) -> None:
+        self.at = at
+        self.room = room
+        self.count = 0
+
+
 class OpenClawRows(OpenClawParser):
     """
     The reader of one session's rows in a database.
@@ -235,6 +259,8 @@ class OpenClawRows(OpenClawParser):
     The rows of many sessions stand mixed, are read again when a transcript was rewritten, and a fork's beside those of
     its origin: a *ledger* that all sessions share says what is counted.
     """
+
+    prompts_are_usual = True
 
     def __init__(self, session: str, ledger: Ledger, **how: Any) -> None:
         super().__init__(session, **how)
@@ -251,40 +277,63 @@ class OpenClawRows(OpenClawParser):
         if entry.type == "session":
             self.note(entry)
 
-    def rows(self, rows: Iterable[tuple[int, bytes, int, bytes]]) -> None:
-        """Take rows of this session: number, session, seq, event. The usual one is new, and taken in locals."""
-        decode, ident_of, count = self._decode, self.ident_of, self.count
-        new = self._ledger.new
-        for number, _, seq, line in rows:
-            try:
-                entry = decode(line)
-            except (msgspec.MsgspecError, RecursionError):
+    def rows(self, raw: Row, rows: Iterator[Row], place: Place) -> Row | None:
+        """
+        Take *raw* and what follows in *rows* of this session; return the first row that was not taken, None at the end.
+
+        That is one of another session, one that needs care, or any once the slice is full. Nine of ten rows are new and
+        of the hour at hand: those are counted here, in locals, all others by `_take`.
+        """
+        decode, ident_of, tell = self._decode, self.ident_of, self.tell
+        session, new = raw[1], self._ledger.new
+        low, high, tally, work, _, _ = self._bearings()
+        at, room, count, most = place.at, place.room, place.count, MAX_LINE
+        held: Row | None = raw
+        try:
+            while held is not None:
+                number, of, seq, line, _, size = held
+                if of != session or type(line) is not bytes or type(seq) is not int:
+                    break
+                if size > most or number <= at or room <= 0:
+                    break
+                at = number
+                room -= size
+                count += 1
+                entry: Any = None
+                try:
+                    entry = decode(line)
+                    time = entry.timestamp
+                    timely = low <= time < high and time[23:] == "Z"
+                except (msgspec.MsgspecError, RecursionError):
+                    timely = False
+                except TypeError:  # it has no time, or a number
+                    timely = False
+                if timely and new is not None:
+                    key = blake2b(ident_of(entry), digest_size=KEY_BYTES).digest()
+                    turns = tell(entry, tally) if key not in new else None
+                    if turns is not None:
+                        if not turns and entry.message.role == "user":  # it says whether what follows is work
+                            low, high, tally, work, _, _ = self._bearings()
+                        new[key] = None
+                        self._time = time
+                        tally.records += 1
+                        if time > work[1]:
+                            work[1] = time
+                        if time < work[0]:
+                            work[0] = time
+                        work[2] += turns
+                        held = next(rows, None)
+                        continue
                 self._seq = seq
-                self._odd(line, number)
-                continue
-            ident = ident_of(entry)
-            key = blake2b(ident, digest_size=KEY_BYTES).digest() if ident else b""
-            time = entry.timestamp
-            if new is None or not ident or key in new or entry.type == "session" or not time:
-                self._seq = seq
-                self._take(entry, line)
-                continue
-            new[key] = None
-            if time != self._time:
-                time = self._noted_time(time)
-            account = self._current
-            account.tally.records += 1
-            message = entry.message
-            if message is not None and message.role == "toolResult" and not self._pending and not self._released:
-                turns, work = 0, self._works and not self._resting
-            else:
-                turns, work = count(entry, account.tally)
-            if type(time) is str and time:
-                hour = account.work.get(time[:13]) if work else None
-                if hour is None or turns or time < hour[0]:
-                    self._clock(account, time, turns, work=work)
-                elif time > hour[1]:
-                    hour[1] = time
+                if entry is None:
+                    self._odd(line, number)
+                else:
+                    self._take(entry, line)
+                low, high, tally, work, _, _ = self._bearings()
+                held = next(rows, None)
+        finally:
+            place.at, place.room, place.count = at, room, count
+        return held
 
     def take(self, line: bytes, seq: int, number: int) -> None:
         """Take the row with this *seq* of the session and *number* of the table."""

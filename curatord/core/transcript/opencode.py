@@ -247,6 +247,65 @@ class OpenCodeParser:
         elif kind not in KNOWN_PARTS:
             self._findings.unknown_type(f"part {kind or '(none)'}")
 
+    def messages(self, rows: Iterable[tuple[int, Any, Any, Any, Any, Any, int]]) -> None:
+        """
+        Take rows of messages, with the columns of `parts`.
+
+        The usual message is new and in a database that shares nothing: it is taken here, in locals, all others by
+        `message`. Both say the same.
+        """
+        new, latest, known = self._ledger.new, self._now_ms, self._messages
+        last_session, name = None, ""
+        session = _Session(None)
+        tally = SessionTally(session_id="")
+        for number, ident, _, session_id, at, data, cut in rows:
+            record = None
+            if new is not None and type(data) is type(ident) is type(session_id) is bytes and not cut:
+                key = blake2b(ident, digest_size=KEY_BYTES).digest()
+                if key not in new:
+                    try:
+                        record = _message(data)
+                    except (msgspec.MsgspecError, RecursionError):
+                        record = None
+            if record is None or new is None:
+                self.message(_text(ident), _text(session_id), at, _bytes(data), place=number, cut=bool(cut))
+                last_session = None
+                continue
+            if session_id != last_session:
+                last_session, name = session_id, _text(session_id)
+                session = self._session(name)
+                tally = self._tally(name, session)
+            new[key] = None
+            tally.records += 1
+            created = record.time.created if record.time is not None else None
+            own = created if type(created) is int and EARLIEST_MS < created <= latest else self._time(created, None)
+            if type(at) is not int or not EARLIEST_MS < at <= latest:
+                at = self._time(at, created)
+            role = record.role
+            message_id = _text(ident)
+            copy = False
+            if own is not None:
+                made_ms = _made_ms(message_id)
+                if made_ms is not None and COPIED_LATER_MS < (made_ms - own) % _ID_MS < _ID_MS // 2:
+                    copy = self._is_copy(message_id, role, own, new=True)
+                else:
+                    made = _key_of_moment(role, own)
+                    copy = made[::-1] in new
+                    if not copy:
+                        new[made] = None
+            if len(known) >= KEEP_MESSAGES:
+                known.clear()
+            known[message_id] = _Seen(role, copy, own)
+            turns = 0
+            if role == "assistant":
+                if not copy:
+                    tally.assistant_turns += 1
+                    turns = 1
+            elif role not in KNOWN_ROLES:
+                self._findings.unknown_type(f"role {role or '(none)'}")
+            if at is not None and not copy:
+                tally.saw(at, work=session.works, assistant_turns=turns)
+
     def parts(self, rows: Iterable[tuple[int, Any, Any, Any, Any, Any, int]]) -> None:
         """
         Take rows of parts: number, id, message, session, time, data, whether they are cut; texts are bytes.
@@ -399,7 +458,7 @@ class OpenCodeParser:
         first, is taken for the message itself, and the message for the copy.
         """
         moment = f"{role} {at_ms}".encode("utf-8", "surrogatepass")
-        made = content_key(b"made", moment)
+        made = _key_of_moment(role, at_ms)
         displaced = bytes(made[::-1])  # another key for the same moment, at no cost
         made_ms = _made_ms(message_id)
         later = 0 if made_ms is None else (made_ms - at_ms) % _ID_MS
@@ -562,6 +621,15 @@ def _bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     return b"" if value is None else str(value).encode("utf-8", "replace")
+
+
+_MADE = (4).to_bytes(8, "big") + b"made"
+
+
+def _key_of_moment(role: str, at_ms: int) -> bytes:
+    """Return the key of a message's role and time: the `content_key` of `made` and both, in one step."""
+    moment = f"{role} {at_ms}".encode("utf-8", "surrogatepass")
+    return blake2b(b"%b%b%b" % (_MADE, len(moment).to_bytes(8, "big"), moment), digest_size=KEY_BYTES).digest()
 
 
 def _key_of(ident: str) -> bytes:

@@ -12,13 +12,13 @@ The model reads SKILL.md by the tool `read`, which is Pi's skill mechanism (also
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
-from curatord.core.transcript.calls import Call, may_touch
+from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
-from curatord.core.transcript.record_parser import Carried, RecordParser, ends
+from curatord.core.transcript.record_parser import ENDS, LONG_ENOUGH, Carried, RecordParser, ends
 from curatord.core.transcript.salvage import decoded, text_of_raw
 from curatord.core.values import EventKind
 
@@ -75,10 +75,14 @@ class _Arguments(msgspec.Struct, gc=False):
     command: str | None = None
 
 
+_NO_BLOCK = _Block()
+
+
 class PiParser(RecordParser[_Entry, Carried]):
     """The `LineParser` of one session's file."""
 
     record = _Entry
+    prompts_are_usual: ClassVar[bool] = True  # whether a prompt changes nothing for what follows
     carried = Carried
 
     def __init__(self, path: str, **how: Any) -> None:
@@ -90,19 +94,47 @@ class PiParser(RecordParser[_Entry, Carried]):
             return b"session\0" + (entry.id or "").encode("utf-8", "surrogatepass")
         if not entry.timestamp:
             return b""
-        known_by = f"{entry.timestamp}\0{entry.type}".encode("utf-8", "surrogatepass")
         message = entry.message
-        if message is not None:
-            # The role is left out, since a migration renames some; the call tells results of one moment apart.
-            call = (message.toolCallId or "").encode("utf-8", "surrogatepass")
-            content = message.content
-            if isinstance(content, list):
-                first = content[0] if content else _Block()
-                said = ends(bytes(first.text)) + (first.id or "").encode("utf-8", "surrogatepass")
-                known_by += b"\0%b\0%b\0%b\0%d" % (call, first.type.encode("utf-8", "replace"), said, len(content))
-            else:
-                known_by += b"\0%b\0%b" % (call, ends((content or "").encode("utf-8", "surrogatepass")))
-        return known_by
+        if message is None:
+            return f"{entry.timestamp}\0{entry.type}".encode()
+        # The role is left out, since a migration renames some; the call tells results of one moment apart.
+        content = message.content
+        if not isinstance(content, list):
+            told = f"{entry.timestamp}\0{entry.type}\0{message.toolCallId or ''}\0"
+            return told.encode() + ends((content or "").encode())
+        first = content[0] if content else _NO_BLOCK
+        call = message.toolCallId or ""
+        told = f"{entry.timestamp}\0{entry.type}\0{call}\0{first.type}\0"
+        if len(call) >= LONG_ENOUGH:  # no other result has that, whatever the host left of this one's text
+            return told.encode()
+        rest = f"{first.id or ''}\0{len(content)}"
+        text = bytes(first.text)
+        size = len(text)
+        if size <= 2 * ENDS:
+            return b"%b%b%b" % (told.encode(), text, rest.encode())
+        return b"%b%b%b%b%b" % (told.encode(), text[:ENDS], text[-ENDS:], size.to_bytes(5, "big"), rest.encode())
+
+    def tell(self, entry: _Entry, tally: SessionTally) -> int | None:
+        """Count what a person and the model said, what it called and what its tools answered."""
+        message = entry.message
+        if message is None or entry.type != "message":
+            return None
+        if message.role == "toolResult":
+            return None if self._pending or self._released else 0
+        if message.role == "user" and self.prompts_are_usual:
+            self._time = str(entry.timestamp)
+            self._user(message, tally)
+            return 0
+        content = message.content
+        if message.role != "assistant" or not content or isinstance(content, str):
+            return None
+        calls = [block for block in content if block.type == "toolCall"]
+        for block in calls:
+            if names_skill(block.arguments):
+                return None
+        for block in calls:
+            self._called(block.name or "(unnamed)", None, tally)
+        return self._answered(None, tally)
 
     def time_of(self, entry: _Entry) -> str | float | None:
         """Return the entry's time."""
@@ -151,9 +183,7 @@ class PiParser(RecordParser[_Entry, Carried]):
         for block in blocks:
             if block.type == "toolCall":
                 name = block.name or "(unnamed)"
-                if self._called(name, None, tally) and (
-                    may_touch(block.arguments) or b"skill://" in bytes(block.arguments)
-                ):
+                if self._called(name, None, tally) and _touches_skill(block.arguments):
                     self._hold(block.id, self._touches(name, block), tally)
         return self._answered(None, tally)
 
@@ -178,6 +208,10 @@ class PiParser(RecordParser[_Entry, Carried]):
             here = Call(at_ms=self._now(), cwd=self._cwd or None, ref=None)
             tally.sightings += here.skill(skill[1], "slash", skill[2])
         self._said(text, tally, SessionKind.PERSON)
+
+
+def _touches_skill(arguments: Raw) -> bool:
+    return may_touch(arguments) or b"skill://" in bytes(arguments)
 
 
 def _session_in(path: str) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from curatord.core.transcript.calls import Call, may_touch
+from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
-from curatord.core.transcript.gemini_cli import CREATED
+from curatord.core.transcript.gemini_cli import tells_of_new_file
 from curatord.core.transcript.record_parser import Carried, RecordParser
-from curatord.core.transcript.salvage import decoded
+from curatord.core.transcript.salvage import decoded, text_of_raw
 from curatord.core.values import EventKind
 
 __all__ = ["QwenCodeParser"]
@@ -31,6 +31,7 @@ KNOWN_SUBTYPES = frozenset({
     "chat_compression", "slash_command", "at_command", "ui_telemetry", "attribution_snapshot", "notification", "cron",
     "mid_turn_user_message", "custom_title", "rewind", "file_history_snapshot", "session_model",
 })  # fmt: skip
+PASSED_OVER = KNOWN_SUBTYPES - {"cron", "mid_turn_user_message"}
 OPEN_SUBTYPES = ("agent_", "goal_", "session_", "file_history")
 INJECTED = ("<session_context>", "[SYSTEM", "<system", "<environment", "This is the Qwen Code. We are setting up")
 FILE_TOOLS = {
@@ -58,7 +59,7 @@ class _Response(msgspec.Struct, gc=False):
 
 
 class _Part(msgspec.Struct, gc=False):
-    text: str | None = None
+    text: Raw = NOTHING
     thought: bool | None = None
     functionCall: _FunctionCall | None = None  # noqa: N815 -- the host's names
     functionResponse: _Response | None = None  # noqa: N815
@@ -114,6 +115,7 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
     """The `LineParser` of one session's file, or of a sub-agent's."""
 
     record = _Record
+    by_uuid = True
     carried = _Saved
 
     def __init__(self, path: str, **how: Any) -> None:
@@ -125,8 +127,51 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
         super().__init__(session, side=agent, **how)
 
     def ident_of(self, record: _Record) -> bytes:
+        """Return nothing: a record has a uuid, or is known by its place."""
+        return b""
+
+    def uuid_of(self, record: _Record) -> str | None:
         """Return the record's uuid."""
-        return record.uuid.encode("utf-8", "surrogatepass") if record.uuid else b""
+        return record.uuid
+
+    def tell(self, record: _Record, tally: SessionTally) -> int | None:
+        """Count what a person and the model said, called and were answered, and pass over bookkeeping."""
+        if (
+            record.sessionId != self._session
+            or record.cwd != self._cwd
+            or record.version != self._version
+            or record.agentId
+            or record.agentName
+            or record.subagentId
+            or record.isSidechain
+            or self.saved.scheduled
+        ):
+            return None
+        kind = record.type
+        if kind == "tool_result":
+            return None if self._pending or self._released else 0
+        message = record.message
+        parts = (message.parts if message is not None else None) or ()
+        if kind == "user":
+            if self._side or record.provenance not in (None, "real_user"):
+                return None
+            for part in parts:
+                if part.functionResponse is not None:
+                    return None
+            self._time = str(record.timestamp)
+            self._user(parts, tally)
+            return 0
+        if kind != "assistant":
+            return -1 if kind == "system" and record.subtype in PASSED_OVER else None
+        for part in parts:
+            call = part.functionCall
+            if call is not None and (call.name == "skill" or names_skill(call.args)):
+                return None
+        for part in parts:
+            call = part.functionCall
+            if call is not None:
+                self._called(call.name or "(unnamed)", call.id, tally)
+        return self._answered(None, tally)
 
     def time_of(self, record: _Record) -> str | float | None:
         """Return the record's time."""
@@ -174,7 +219,7 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
                 self.saved.scheduled = True
             if subtype == "mid_turn_user_message" and not agent:
                 self.saved.scheduled = False
-                self._said("\n".join(part.text for part in parts if part.text), tally)
+                self._said("\n".join(filter(None, map(_text_of, parts))), tally)
                 return 0, True
             if subtype not in KNOWN_SUBTYPES and not subtype.startswith(OPEN_SUBTYPES):
                 self._findings.unknown_type(f"system/{subtype or '(none)'}")
@@ -183,7 +228,7 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
         return 0, False
 
     def _user(self, parts: Any, tally: SessionTally) -> None:
-        text = "\n".join(part.text for part in parts if part.text and not part.thought)
+        text = "\n".join(filter(None, (_text_of(part) for part in parts if not part.thought)))
         if text.lstrip().startswith(INJECTED):
             return
         if not text.strip() and not any(bytes(part.inlineData) for part in parts):
@@ -222,17 +267,22 @@ class QwenCodeParser(RecordParser[_Record, _Saved]):
             error = bytes(decoded(data, _Error).error)
             if not response.id:
                 continue
-            body = _BODY.search(data[:8192].decode("utf-8", "replace"))
+            said = data[:8192].decode("utf-8", "replace")
+            body = _BODY.search(said) if BODY in said else None
             for _, sighting in self._pending.get(response.id, ()) if body else ():
                 if sighting.kind is EventKind.USE:
                     sighting.path = body[1].strip() if body else None
             self._answer(
                 response.id,
                 failed=failed or error not in (b"", b"null", b'""', b"false"),
-                created=CREATED.search(data[:8192].decode("utf-8", "replace")) is not None,
+                created=tells_of_new_file(said),
             )
         if not answered and record.toolCallResult is not None and record.toolCallResult.callId:
             self._answer(record.toolCallResult.callId, failed=failed)
 
     def _here(self, ref: str | None, folder: str | None = None) -> Call:
         return Call(at_ms=self._now(), cwd=folder or self._cwd or None, ref=ref)
+
+
+def _text_of(part: _Part) -> str:
+    return text_of_raw(part.text)

@@ -3,7 +3,8 @@ What every reader of JSON lines does with a record besides understanding it: key
 
 A host's module derives its parser from `RecordParser` and answers four questions about a record: what it is known by
 (`ident_of`), when it was (`time_of`), what it says about the session (`note`, asked of every record, known ones too)
-and what it counts (`count`, asked of new ones only).
+and what it counts (`count`, asked of new ones only). Of nine records in ten one question is enough (`tell`), and the
+rest of what is done with them is done in one loop, in locals (`feed`).
 
 Keys. A record with an id that is worth the name is keyed by it; others by their content and the key before them
 (`chained_key`). Local model servers number calls and messages from 1 in each session, so an id shorter than
@@ -17,12 +18,14 @@ taken as done when the session has settled (`settle`), and taken back if a failu
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import struct
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -38,7 +41,7 @@ from curatord.core.transcript.events import (
     SessionTally,
     Sighting,
 )
-from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, content_key
+from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, content_key, fold_uuids, id_key
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.salvage import cut_off, fit
 from curatord.core.transcript.times import FUTURE_MS, iso_of, ms_of_iso, ms_of_number
@@ -78,6 +81,12 @@ class Carried(msgspec.Struct, array_like=True):
 R = TypeVar("R", bound=msgspec.Struct)
 C = TypeVar("C", bound=Carried)
 _encode = msgspec.msgpack.Encoder().encode
+_NO_HOUR: list[Any] = ["~", "", 0]
+_HALVES = struct.Struct(">II")
+packed, unpacked = _HALVES.pack, _HALVES.unpack  # a key and its halves
+
+
+Stamp = Annotated[str, msgspec.Meta(min_length=24, max_length=24)]  # a time in the common form, or nearly
 
 
 class Account:
@@ -108,6 +117,8 @@ class RecordParser(Generic[R, C]):
 
     record: ClassVar[type[msgspec.Struct]]
     carried: ClassVar[type[Carried]]
+    by_uuid: ClassVar[bool] = False  # whether most records have a `uuid` that is one
+    timeless: ClassVar[bool] = False  # whether records without a time are usual, of which none is work
 
     def __init__(
         self,
@@ -128,6 +139,7 @@ class RecordParser(Generic[R, C]):
         self._decode: Callable[[bytes], R] = _decoder(self.record).decode
         self._guard = guard or None
         self._before = before or None
+        self._quick = not guard and not before
         self._now_ms = now_ms
         self._mtime_ms = mtime_ms
         self._latest = iso_of(now_ms + FUTURE_MS) if now_ms else "9999"
@@ -155,6 +167,8 @@ class RecordParser(Generic[R, C]):
         self._heads: list[bytes] = [] if fresh else [b""] * ANCHOR_FIRST
         self._new: dict[bytes, None] = {}  # keys of this slice, in order
         self._seen: set[bytes] = set()  # of those before, and of known ones
+        self._ids: dict[str, None] = {}  # UUIDs of this slice, whose keys are not in `_new`
+        self._seen_ids: set[str] = set()
         self._begin()
 
     # -- what a host answers
@@ -193,42 +207,172 @@ class RecordParser(Generic[R, C]):
         """
         Take whole lines with the offset at which each begins.
 
-        The usual record is new and in a file that shares nothing: it is counted here, in locals, all others by `_take`.
+        Nine of ten records are new, not before the last, of the same hour, and say little: those are counted here, in
+        locals, and all others by `_take`. Both say the same; a test feeds each file through either.
         """
-        decode, note, ident_of, time_of, count = self._decode, self.note, self.ident_of, self.time_of, self.count
+        if self.by_uuid:
+            self._feed_by_uuid(lines)
+            return
+        decode, ident_of, tell = self._decode, self.ident_of, self.tell
         new, seen = self._new, self._seen
-        quick = self._guard is None and self._before is None
+        low, high, tally, work, rest, _ = self._bearings()
+        last_key, timeless = self._last_key, self.timeless
+        records = turns = 0
+        work_first = work_last = rest_first = rest_last = ""
         for line, offset in lines:
+            record: Any = None
             try:
                 record = decode(line)
+                stamp = record.timestamp
+                timely = low <= stamp < high and stamp[23:] == "Z"
             except (msgspec.MsgspecError, RecursionError):
-                self._odd(line, offset)
-                continue
-            if not quick or len(self._heads) < ANCHOR_FIRST:
-                self._take(record, line)
-                continue
-            ident = ident_of(record)
-            if ident:
-                key = blake2b(ident, digest_size=KEY_BYTES).digest()
-                if key in new or key in seen:
-                    self._take(record, line)
+                timely = False
+            except TypeError:  # it has no time, or a number
+                timely = timeless and stamp is None and high != ""
+            if timely:
+                ident = ident_of(record)
+                if ident:
+                    key = blake2b(ident, digest_size=KEY_BYTES).digest()
+                else:
+                    key = chained_key(int.from_bytes(last_key, "big"), line, 0).to_bytes(KEY_BYTES, "big")
+                told = None
+                if key not in new and key not in seen:
+                    new[key] = None
+                    told = tell(record, tally)
+                    if told is None:
+                        del new[key]
+                if told is not None:
+                    last_key = key
+                    records += 1
+                    if told >= 0:
+                        turns += told
+                        low = work_last = stamp
+                        work_first = work_first or stamp
+                    elif stamp:
+                        low = rest_last = stamp
+                        rest_first = rest_first or stamp
                     continue
+            if records:
+                self._last_key = last_key
+                self._add_up(records, turns, (work, work_first, work_last), (rest, rest_first, rest_last))
+                records = turns = 0
+                work_first = work_last = rest_first = rest_last = ""
+            if record is None:
+                self._odd(line, offset)
             else:
-                before = int.from_bytes(self._last_key, "big")
-                key = chained_key(before, line, self.content_at(line)).to_bytes(KEY_BYTES, "big")
-            new[key] = None
-            self._last_key = key
-            note(record)
-            time = time_of(record)
-            if time and time != self._time:
-                time = self._noted_time(time)
-            account = self._current
-            account.tally.records += 1
-            turns, work = count(record, account.tally)
-            if time:
-                self._clock(account, time, turns, work=work and not self._side)  # type: ignore[arg-type]  # text by now
-            elif turns and self._time:
-                self._clock(account, self._time, turns, work=False)
+                self._take(record, line)
+            low, high, tally, work, rest, _ = self._bearings()
+            last_key = self._last_key
+        if records:
+            self._last_key = last_key
+            self._add_up(records, turns, (work, work_first, work_last), (rest, rest_first, rest_last))
+
+    def _feed_by_uuid(self, lines: Iterable[tuple[bytes, int]]) -> None:
+        """Do what `feed` does for records with a UUID: those are kept as they are, and folded in bulk."""
+        decode, tell, ids, seen = self._decode, self.tell, self._ids, self._seen_ids
+        low, high, tally, work, rest, _ = self._bearings()
+        records = turns = 0
+        ident: Any = ""
+        work_first = work_last = rest_first = rest_last = ""
+        for line, offset in lines:
+            record: Any = None
+            try:
+                record = decode(line)
+                stamp = record.timestamp
+                timely = low <= stamp < high and stamp[23:] == "Z"
+            except (msgspec.MsgspecError, RecursionError):
+                pass
+            except TypeError:  # it has no time, or a number
+                timely = False
+            if record is None:
+                told = None
+            elif timely and record.uuid and record.uuid not in ids and record.uuid not in seen:
+                told = tell(record, tally)
+            else:
+                told = None
+            if told is not None:
+                ident = record.uuid
+                ids[ident] = None
+                records += 1
+                low = stamp
+                if told >= 0:
+                    turns += told
+                    work_last = stamp
+                    work_first = work_first or stamp
+                else:
+                    rest_last = stamp
+                    rest_first = rest_first or stamp
+                continue
+            if records:
+                self._last_key = id_key(ident)
+                self._add_up(records, turns, (work, work_first, work_last), (rest, rest_first, rest_last))
+                records = turns = 0
+                work_first = work_last = rest_first = rest_last = ""
+            if record is None:
+                self._odd(line, offset)
+            else:
+                self._take(record, line)
+            low, high, tally, work, rest, _ = self._bearings()
+        if records:
+            self._last_key = id_key(ident)
+            self._add_up(records, turns, (work, work_first, work_last), (rest, rest_first, rest_last))
+
+    def uuid_of(self, record: R) -> str | None:
+        """Return the UUID that *record* is known by and nothing else, where it has one."""
+        return None
+
+    def tell(self, record: R, tally: SessionTally) -> int | None:
+        """
+        Count a new *record* with a time of the common form where there is little to it.
+
+        Return the turns of the model in it, less than 0 where it is no work. None, with nothing counted, sends it the
+        long way: it says something about the session, a person said it, it touches a skill, or answers a call that
+        waits.
+        """
+        return None
+
+    def _bearings(self) -> tuple[str, str, SessionTally, list[Any], list[Any], bool]:
+        """
+        Return what a usual record's time must lie between, and where it is counted.
+
+        The last four: the tally, the hour of what is work, that of what is none, and whether a call waits for its
+        result. Where records are to go the long way, no time lies between the first two.
+        """
+        account = self._current
+        waiting = bool(self._pending or self._released)
+        if not self._quick or len(self._heads) < ANCHOR_FIRST or not self._time:
+            return "~", "", account.tally, _NO_HOUR, _NO_HOUR, waiting
+        hour = self._time[:13]
+        rest = account.rest.setdefault(hour, ["~", "", 0])
+        work = account.work.setdefault(hour, ["~", "", 0]) if self._at_work() else rest
+        return hour, min(hour + "~", self._latest), account.tally, work, rest, waiting
+
+    def _at_work(self) -> bool:
+        """Return whether what the model does here and now is a sign that somebody works."""
+        return not self._side
+
+    def _add_up(
+        self, records: int, turns: int, work: tuple[list[Any], str, str], rest: tuple[list[Any], str, str]
+    ) -> None:
+        """Add what was counted in locals: *work* and *rest* are an hour each, and first and last time within it."""
+        self._current.tally.records += records
+        work[0][2] += turns
+        self._time = max(work[2], rest[2]) or self._time
+        for hour, first, last in (work, rest):
+            if last:
+                if last > hour[1]:
+                    hour[1] = last
+                if first < hour[0]:
+                    hour[0] = first
+
+    def _read(self, line: bytes, offset: int) -> None:
+        """Take one line the long way."""
+        try:
+            record = self._decode(line)
+        except (msgspec.MsgspecError, RecursionError):
+            self._odd(line, offset)
+        else:
+            self._take(record, line)
 
     def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
         """Count a line too long to hold by what its ends show."""
@@ -258,13 +402,17 @@ class RecordParser(Generic[R, C]):
                 found.sessions[session] = tally
         found.heads = b"".join(self._heads)
         self._heads = [b""] * ANCHOR_FIRST  # later slices have none
-        found.keys = b"".join(self._new)
+        found.keys = fold_uuids(list(self._ids)) + b"".join(self._new)
         if len(self._seen) >= WINDOW:
             self._seen = set()
             self._messages = dict.fromkeys(list(self._messages)[-KEEP_IDS:])
             self._calls = dict.fromkeys(list(self._calls)[-KEEP_IDS:])
+        if len(self._seen_ids) >= WINDOW:
+            self._seen_ids = set()
         self._seen.update(self._new)
+        self._seen_ids.update(self._ids)
         self._new = {}
+        self._ids = {}
         self._begin()
         return found
 
@@ -321,7 +469,12 @@ class RecordParser(Generic[R, C]):
         known = copy = False
         ident = self.ident_of(record)
         place = b""
-        if ident:
+        uuid = self.uuid_of(record)
+        if uuid:
+            ident = b"uuid"
+            place = key = id_key(uuid)
+            copy = uuid in self._ids or uuid in self._seen_ids or (self._before is not None and key in self._before)
+        elif ident:
             place = key = key_of(ident)
             copy = key in self._new or key in self._seen or (self._before is not None and key in self._before)
         if not ident or copy:
@@ -331,8 +484,12 @@ class RecordParser(Generic[R, C]):
         if self._guard is not None and key in self._guard:
             known = True
             self._seen.add(key)
+            if uuid:
+                self._seen_ids.add(uuid)
         elif (not ident or copy) and self._before is not None and key in self._before:
             known = True  # told by its place, it is the same record: the file was cut, and written whole again
+        elif uuid and not copy:
+            self._ids[uuid] = None
         else:
             self._new[key] = None
         self._last_key = place or key  # what stands behind a copy is chained as it was behind the original
@@ -386,7 +543,11 @@ class RecordParser(Generic[R, C]):
 
     def _odd(self, line: bytes, offset: int) -> None:
         """Take a line apart that holds several objects, none, or one with values of other types than usual."""
-        for value in objects(line):
+        values = objects(line)
+        first, second = next(values, None), next(values, None)
+        for value in itertools.chain([first, second], values):
+            if value is None:
+                continue
             if isinstance(value, Unreadable):
                 key = chained_key(int.from_bytes(self._last_key, "big"), line, 0).to_bytes(KEY_BYTES, "big")
                 self._last_key = key
@@ -398,7 +559,8 @@ class RecordParser(Generic[R, C]):
                 self._findings.note_bad(offset, value.reason)
             else:
                 record: R = fit(value, self.record)  # type: ignore[assignment]
-                self._take(record, json.dumps(value, sort_keys=True).encode("ascii"))
+                # One that stands alone is known as where `brief` takes it; of several, each by its own text.
+                self._take(record, line if second is None else json.dumps(value, sort_keys=True).encode("ascii"))
 
     # -- for the hosts' `note` and `count`
 
@@ -419,6 +581,8 @@ class RecordParser(Generic[R, C]):
                 self._findings.versions.add(version)
 
     def _driven_by(self, kind: SessionKind) -> None:
+        if kind is self._kind and kind is self._current.tally.kind:
+            return
         self._kind = self._kind.stronger(kind)
         self._works = self._kind.is_work
         self._current.tally.kind = self._current.tally.kind.stronger(self._kind)
@@ -465,7 +629,11 @@ class RecordParser(Generic[R, C]):
             if ident in self._calls:
                 return False
             self._calls[ident] = None
-        tally.called(name[:200])
+        calls = tally.tool_calls
+        if name in calls:
+            calls[name] += 1
+        else:
+            tally.called(name[:200])
         return True
 
     def _hold(self, call: str | None, found: list[Sighting], tally: SessionTally) -> None:
@@ -504,7 +672,7 @@ class RecordParser(Generic[R, C]):
 
 
 @functools.cache
-def _decoder(record: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+def _decoder(record: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(record)  # dear to make, and one is needed for each file
 
 
@@ -516,6 +684,12 @@ def is_skill_file(path: str | None) -> bool:
 def key_of(ident: bytes) -> bytes:
     """Return the key of what *ident* is the id of."""
     return blake2b(ident, digest_size=KEY_BYTES).digest()
+
+
+def halves(key: bytes) -> tuple[int, int]:
+    """Return both halves of *key*; of none, zeros."""
+    high, low = _HALVES.unpack(key) if key else (0, 0)
+    return high, low
 
 
 def chained_key(before: int, data: bytes, at: int) -> int:

@@ -17,7 +17,15 @@ from curatord.core.markdown import estimate_tokens
 from curatord.core.replies import MergeReply
 from curatord.core.umbrella.decision import Decision, Kept, Pruned, Taken
 from curatord.core.umbrella.fold import MAX_BODY_LINES, MAX_BODY_TOKENS
-from curatord.core.umbrella.naming import cleaned_path, cleaned_text, description_of, free_name, overview_of, valid_name
+from curatord.core.umbrella.naming import (
+    Screen,
+    cleaned_path,
+    cleaned_text,
+    description_of,
+    free_name,
+    overview_of,
+    valid_name,
+)
 from curatord.core.umbrella.question import MergeQuestion
 from curatord.core.values import RelPath, SkillKey
 
@@ -43,7 +51,7 @@ def draft(
     layout: Layout,
     taken: Mapping[str, str],
     why_no_prune: Callable[[SkillKey], str | None],
-    screen: Callable[[str], str | None],
+    screen: Screen,
 ) -> Decision | Bad:
     """
     Return what *reply* decides about the cluster of *question*.
@@ -115,7 +123,7 @@ def _umbrella(
     *,
     layout: Layout,
     taken: Mapping[str, str],
-    screen: Callable[[str], str | None],
+    screen: Screen,
 ) -> Decision | None:
     """Return the umbrella's part of the decision; what is wrong with it goes into *bad*."""
     notes: list[str] = []
@@ -126,7 +134,7 @@ def _umbrella(
                 f"the umbrella is `{question.label}` and cannot be called {one_line(reply.umbrella.name)[:80]!r}"
             )
     else:
-        key, words = _new_key(reply.umbrella.name, question, layout, taken)
+        key, words = _new_key(reply.umbrella.name, question, layout, taken, screen)
         if words:
             (notes if key is not None else bad).append(words)
     description, note = description_of(reply.umbrella.description)
@@ -149,9 +157,10 @@ def _umbrella(
                 "which an agent should not have to read at once"
             )
             body = None
-    for what, text in (("description", description), ("overview", overview)):
-        if why := screen(text):
-            bad.append(f"the {what} cannot be written: {why}")
+    if why := screen(description, "description", before=_described(question)):
+        bad.append(f"the description cannot be written: {why}")
+    if why := screen(overview):
+        bad.append(f"the overview cannot be written: {why}")
     if body is not None and (why := screen(_own_words(body, question))):
         bad.append(f"the body cannot be written: {why}")
     if key is None:
@@ -169,17 +178,23 @@ def _umbrella(
 
 
 def _new_key(
-    name: str, question: MergeQuestion, layout: Layout, taken: Mapping[str, str]
+    name: str, question: MergeQuestion, layout: Layout, taken: Mapping[str, str], screen: Screen
 ) -> tuple[SkillKey | None, str]:
     """Return the key of a new umbrella that the model calls *name*, and a note; None with the reason: it may not."""
     mended = valid_name(name, layout)
-    if mended is None:
+    if mended is None or screen(mended.replace("-", " "), "description"):
         return None, f"no skill may be called {one_line(name)[:80]!r}"
     free = free_name(mended, [other for other in taken if other != question.label])
     note = f"the umbrella is called `{free}`: {one_line(name)[:80]!r} is taken or not valid" if free != name else ""
     folder = question.umbrella.rel.rpartition("/")[0]
     rel = RelPath(f"{folder}/{free}" if folder else free)
     return SkillKey(library=question.umbrella.library, rel=rel), note
+
+
+def _described(question: MergeQuestion) -> str:
+    """Return the descriptions that the umbrella's is made of."""
+    cards = [card for card, _ in question.members] + ([question.card] if question.card is not None else [])
+    return "\n".join(card.description for card in cards)
 
 
 def _own_words(body: str, question: MergeQuestion) -> str:

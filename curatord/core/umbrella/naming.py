@@ -11,14 +11,25 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from hashlib import sha256
+from typing import Protocol
 
 from curatord.core.agent_skills import MAX_DESCRIPTION, MAX_NAME, Layout
-from curatord.core.plan import MAX_PATH_PARTS, fold
+from curatord.core.plan import MAX_PATH_PARTS, RESERVED, fold
+from curatord.core.screen import Where, is_unseen, new_findings
 from curatord.core.umbrella.links import find_references
 
-__all__ = ["cleaned_path", "cleaned_text", "description_of", "free_name", "overview_of", "screened", "valid_name"]
+__all__ = [
+    "Screen",
+    "cleaned_path",
+    "cleaned_text",
+    "description_of",
+    "free_name",
+    "overview_of",
+    "screened",
+    "valid_name",
+]
 
 MAX_OVERVIEW = 6_000
 _HIDDEN = re.compile(
@@ -26,20 +37,14 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|\Z)")
-_FETCH_AND_RUN = re.compile(
-    r"\b(?:curl|wget|iwr|invoke-webrequest|fetch)\b[^\n|]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b"
-    r"|\b(?:ba|z)?sh\s+-c\s+[\"']?\$\((?:curl|wget)|\biex\b\s*\(",
-    re.IGNORECASE,
-)
-_INJECTION = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|earlier|all)\b.{0,40}"
-    r"\b(?:instructions?|prompts?|rules?|messages?)\b|\byou are now\b.{0,60}\b(?:assistant|model|dan)\b"
-    r"|</?(?:system|curatord-data)>",
-    re.IGNORECASE | re.DOTALL,
-)
-_SECRET = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:sk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{20,}|\bAKIA[0-9A-Z]{16}\b"
-)
+
+
+class Screen(Protocol):
+    """Says why a model's text may not be written into a skill; `screened` is the one that is used."""
+
+    def __call__(self, text: str, where: Where = "body", *, before: str = "") -> str | None:
+        """Return why *text* may not be written there, in words, or None; what stands in *before* is no news."""
+        ...
 
 
 def valid_name(name: str, layout: Layout) -> str | None:
@@ -48,7 +53,7 @@ def valid_name(name: str, layout: Layout) -> str | None:
 
     Lower case, letters, digits and single hyphens, 64 characters at most (the specification, section `name`).
     """
-    if not name.strip() or any(char in "/\\\0:" for char in name) or _HIDDEN.search(name) or ".." in name:
+    if not name.strip() or any(char in "/\\\0:" for char in name) or _hides(name) or ".." in name:
         return None
     whole = unicodedata.normalize("NFKC", name).strip().lower()
     ascii_only = layout == "hermes"
@@ -62,7 +67,11 @@ def valid_name(name: str, layout: Layout) -> str | None:
         # Something had to go, so a hash of the whole keeps two names apart.
         mark = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:6]
         slug = f"{slug[: MAX_NAME - 7].strip('-')}-{mark}".strip("-") if slug else f"skills-{mark}"
-    return slug
+    return None if slug in RESERVED else slug  # a name of a device: it cannot be checked out everywhere
+
+
+def _hides(text: str) -> bool:
+    return _HIDDEN.search(text) is not None or is_unseen(text)
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
@@ -116,7 +125,7 @@ def cleaned_path(path: str) -> str | None:
     """
     if not path.strip():
         return ""
-    if _HIDDEN.search(path) or "\\" in path or "\0" in path or ":" in path or path.startswith(("/", "~")):
+    if _hides(path) or "\\" in path or "\0" in path or ":" in path or path.startswith(("/", "~")):
         return None
     parts = path.split("/")
     if any(part in ("", ".", "..") or part.strip() != part or part.rstrip(".") != part for part in parts):
@@ -128,16 +137,14 @@ def cleaned_path(path: str) -> str | None:
     return path
 
 
-def screened(text: str) -> str | None:
-    """Return why *text* of a model may not be written into a skill, in words, or None."""
-    for pattern, why in (
-        (_FETCH_AND_RUN, "it runs what it fetches from the network"),
-        (_INJECTION, "it speaks to the model that will read it, not of the work"),
-        (_SECRET, "it holds what looks like a key"),
-    ):
-        if pattern.search(text):
-            return why
-    return None
+def screened(text: str, where: Where = "body", *, before: str = "") -> str | None:
+    """
+    Return why *text* of a model may not be written into a skill, in words, or None.
+
+    *before*: what it is made of; what stood there is no news, and a merge is not to blame for it.
+    """
+    found = new_findings(before, text, where=where)
+    return f"{found[0].words}: {found[0].excerpt}" if found else None
 
 
 def _shortened(text: str, limit: int, what: str) -> tuple[str, str]:
@@ -164,6 +171,3 @@ def _without_links(text: str) -> str:
         pieces += (text[at:opening].removesuffix("!"), text[opening + 1 : begin])
         at = closing + 1
     return "".join((*pieces, text[at:])) if pieces else text
-
-
-Screen = Callable[[str], str | None]

@@ -198,7 +198,7 @@ def read_survey(
         name = cluster.umbrella
         if head is None:
             mended = valid_name(cluster.umbrella, layout)
-            if mended is None or screened(mended):
+            if mended is None or screened(mended.replace("-", " "), "description"):
                 bad.append(f"{where}: no skill may be called that")
                 continue
             name = free_name(mended, taken)

@@ -120,6 +120,7 @@ def decided(
     caps: Caps | None = None,
     wishes: Wishes = WISHES,
     now: datetime = NOW,
+    simple: bool = False,
 ) -> tuple[Decision, ...]:
     """Return what becomes of *operations*."""
     return decide(
@@ -132,6 +133,7 @@ def decided(
         caps=caps or Caps(),
         wishes=wishes,
         now=now,
+        simple=simple,
     )
 
 

@@ -14,8 +14,17 @@ LIB = LibraryName("claude")
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 
 
-def seen(lineage: str, at: datetime, before: KeptCandidate | None = None, name: str = "probe-kit") -> KeptCandidate:
-    return seen_again(before, library=LIB, name=name, description="d", content_sha256="0" * 64, lineage=lineage, now=at)
+def seen(lineage: str, at: datetime, before: KeptCandidate | None = None, *, cited: bool = True) -> KeptCandidate:
+    return seen_again(
+        before,
+        library=LIB,
+        name="probe-kit",
+        description="d",
+        content_sha256="0" * 64,
+        lineage=lineage,
+        now=at,
+        cited=cited,
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,6 +61,21 @@ def test_another_conversation_confirms() -> None:
     """Two of different lineages are two."""
     assert 2 == confirmed_by(seen("a", NOW), "b", NOW + timedelta(days=89))
     assert 3 == confirmed_by(seen("b", NOW, seen("a", NOW)), "c", NOW)
+
+
+def test_a_word_that_cites_nothing_does_not_count() -> None:
+    """It keeps the name in sight for 90 days, and takes nothing from the words that count."""
+    noted = seen("a", NOW, cited=False)
+    again = seen("b", NOW, noted, cited=False)
+    counted = seen("c", NOW, again)
+    after = seen("d", NOW, counted, cited=False)
+
+    assert [(), ()] == [noted.sightings, again.sightings]
+    assert 1 == confirmed_by(again, "c", NOW)
+    assert 1 == confirmed_by(counted, "d", NOW, cited=False)
+    assert ("c",) == tuple(lineage for lineage, _ in after.sightings)
+    assert (noted,) == remembered([noted], NOW + timedelta(days=90))
+    assert () == remembered([noted], NOW + timedelta(days=91))
 
 
 def test_after_90_days_a_word_is_forgotten() -> None:

@@ -16,6 +16,7 @@ from curatord.core.distil.due import (
     excluded_by,
     next_try,
     nothing_to_learn,
+    pause,
     source_off,
 )
 from curatord.core.settings import DistilSettings, GateSettings
@@ -123,6 +124,23 @@ def test_failures_wait_longer_and_longer_and_then_for_a_person() -> None:
     assert isinstance(aside, NotDue)
     assert ("error", None) == (aside.code, aside.look_again_at)
     assert isinstance(judge(put_aside=True), NotDue)
+
+
+def test_who_had_a_turn_goes_behind_whoever_waited_meanwhile() -> None:
+    """Its place is that of its next try; else the oldest that always fails would be asked first for ever."""
+    tried = judge(oldest_unreviewed_at=NOW - 9 * HOUR, failures=1, retry_at=NOW - timedelta(minutes=1))
+    waited = judge(oldest_unreviewed_at=NOW - HOUR)
+
+    assert isinstance(tried, Due)
+    assert isinstance(waited, Due)
+    assert waited.order_key < tried.order_key
+
+
+def test_pauses_are_doubled_up_to_six_hours() -> None:
+    """However often it was."""
+    minutes = [pause(n, timedelta(minutes=5)) / timedelta(minutes=1) for n in (1, 2, 3, 7, 8, 10_000)]
+
+    assert [5, 10, 20, 320, 360, 360] == minutes
 
 
 def test_the_backlog_of_a_first_start_is_left_but_for_72_hours() -> None:

@@ -241,3 +241,40 @@ def test_paths_of_support_files(path: str) -> None:
 def test_paths_that_are_refused(path: str) -> None:
     """Out of the package, hidden, reserved, unseen, too deep, or another spelling of one that may exist."""
     assert support_path(path) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\u3164b.md",
+        "\uff0e\uff0e/x",
+        "\u2024\u2024/x",
+        "a\uff0fb",
+        "-rf",
+        "$(x)",
+        "~x",
+        "`x`",
+        "a;b",
+        "CON .md",
+        "a\u2215b",
+    ],
+)
+def test_a_support_file_has_a_plain_name(name: str) -> None:
+    """Nothing that a shell takes for more, another file system for another path, or a person for nothing."""
+    assert support_path(f"references/{name}") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["CLAUDE.md", "claude.local.md", "a/AGENTS.md", "AGENTS.override.md", "gemini.md", "skill.md", "x.instructions.md"],
+)
+def test_a_support_file_is_none_that_hosts_read_by_themselves(name: str) -> None:
+    """An agent that comes upon one in any folder takes it for instructions."""
+    assert support_path(f"references/{name}") is None
+    assert support_path("references/claude-notes-2.txt") is not None
+
+
+@pytest.mark.parametrize("name", ["notes (old).md", "v1.2_b.md", "\u90e8\u7f72.md", "Stra\u00dfe.md", "a,b@c+d.md"])
+def test_names_of_all_languages_are_plain(name: str) -> None:
+    """Letters, digits and what names of files are made of."""
+    assert f"references/{name}" == support_path(f"references/{name}")

@@ -153,6 +153,19 @@ def test_waiting_lessons_stay_in_the_index() -> None:
     assert "waiting" in [row.name for row in index_rows(rows)]
 
 
+def test_a_flood_of_waiting_lessons_does_not_hide_the_skills() -> None:
+    """A model that proposes a new skill after every session would else leave no other name to be seen."""
+    lessons = [IndexRow(name=f"lesson-{n}", description="word " * 100, candidate=True) for n in range(300)]
+    skills = [IndexRow(name=f"skill-{n}", description="word " * 100) for n in range(300)]
+    kept = index_rows([*lessons, *skills])
+    question = distil_question("Judge it.", CARD, LONG, [], [*lessons, *skills], [], None, 9_500)
+
+    assert isinstance(question, Question)
+    for rows in ([row.row() for row in kept], question.data["index"]):
+        waiting = sum(row["candidate"] for row in rows)
+        assert 0 < waiting * 2 <= len(rows) - waiting + 4
+
+
 def test_a_huge_body_is_cut_with_its_count() -> None:
     """156 KB of one skill are in the wild."""
     row = SimilarText(name="big", sha256="d" * 64, text="x" * 156_000).row()

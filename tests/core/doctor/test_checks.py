@@ -431,10 +431,13 @@ def test_sessions_that_were_put_aside_and_long_silence_are_told() -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
     fine = check_distil(DistilFacts(due=2, last_at=now - timedelta(days=1)), now)
     aside = check_distil(DistilFacts(aside=["pi:s1: no usable reply"], last_at=now), now)
+    waiting = check_distil(DistilFacts(waiting=["pi:s2: the disk is full"], last_at=now), now)
     silent = check_distil(DistilFacts(due=1, since=now - timedelta(days=8)), now)
     off = check_distil(DistilFacts(off="no model is configured"), now)
 
-    assert ["fine", "warning", "warning", "note"] == [check.level for check in (fine, aside, silent, off)]
+    levels = [check.level for check in (fine, aside, waiting, silent, off)]
+    assert ["fine", "warning", "warning", "warning", "note"] == levels
+    assert ("pi:s2: the disk is full",) == waiting.details
     assert "refine --retry" in aside.mend
     assert ("pi:s1: no usable reply",) == aside.details
     assert "since 2026-02-21" in silent.found

@@ -1,0 +1,183 @@
+"""Proposals on what is not there any more, or is another text now: taken back with their reason, or with a way out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.distil_world import DistilWorld, patch, reply
+from tests.fakes.stub import needs_stub, stub
+
+pytestmark = needs_stub
+
+CORRECTED = ["deploy it", "that is wrong, you forgot the log", "now it works, thanks"]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[DistilWorld]:
+    """Yield a world in which a change of `deploy`'s description waits for a yes."""
+    script = [reply(patch("deploy", "Use when deploying", "Use when deploying the app"))]
+    with stub(tmp_path, script=script) as server:
+        world = DistilWorld(folder=tmp_path, url=server.url)
+        world.skill("deploy", description="Use when deploying it.")
+        world.skill("notes", "# Notes\n\n1. Write them.\n")
+        world.session("s1", CORRECTED)
+        world.run()
+        assert ["patch"] == [row["kind"] for row in world.app.pending()]
+        yield world
+
+
+def status(world: DistilWorld) -> tuple[str, str]:
+    """Return how the one proposal was decided, and why."""
+    (proposal,) = world.parts.store.proposals(None)
+    row = world.parts.database.connection.execute(
+        "SELECT status, decided_reason FROM proposals WHERE id = ?", (proposal.id,)
+    ).fetchone()
+    return str(row[0]), str(row[1])
+
+
+def test_many_lessons_on_one_skill_are_one_question_of_one_page(tmp_path: Path) -> None:
+    """Whatever the kinds: one waits, and a person can read why; a run counts what waits, and not what was replaced."""
+    many = 30
+    script = [
+        reply(
+            {
+                "op": "write_file",
+                "skill": "deploy",
+                "path": f"scripts/check-{n}.sh",
+                "content": f"#!/bin/sh\nmake check-{n}\n",
+                "reason": f"reason {n} " * 20,
+            }
+            if n % 2
+            else patch("deploy", "Use when deploying", f"Use when {n} deploying")
+            if n == 0
+            else patch("deploy", "1. Build it.", f"1. Build it {n}.\n1. Build it.")
+        )
+        for n in range(many)
+    ]
+    with stub(tmp_path, script=script) as server:
+        world = DistilWorld(folder=tmp_path, url=server.url)
+        world.skill("deploy", description="Use when deploying it.")
+        for number in range(many):
+            world.session(f"s{number}", CORRECTED, ago=60 - number)
+        record = world.run()
+
+        (waiting,) = world.app.pending()
+        assert [waiting["id"]] == record["pending"]
+        assert "1 waiting for your decision" in record["summary"]
+        assert 2_500 > len(waiting["reason"])
+        assert 1 == waiting["reason"].count("another change of it waits already")
+        assert "it changes the description" in waiting["reason"]
+        assert "it touches scripts/check-1.sh" in waiting["reason"]
+        assert 1 == len(world.app.approve([waiting["id"]])["done"])
+        assert 15 == len(list((world.skills / "deploy" / "scripts").iterdir()))
+        assert "Build it 28" in world.text("deploy")
+
+
+def test_archiving_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> None:
+    """At once, with the reason; `status` counts it no more."""
+    world.app.archive(["deploy"])
+
+    assert [] == world.app.pending()
+    assert ("superseded", "withdrawn: lib/deploy was archived") == status(world)
+    assert 0 == world.app.status()["pending"]
+
+
+def test_bringing_the_skill_back_brings_back_what_waited(world: DistilWorld) -> None:
+    """An archiving by mistake costs no lesson; where the skill came back as another text, it stays withdrawn."""
+    path = world.skills / "deploy" / "SKILL.md"
+    world.app.archive(["deploy"])
+    world.app.restore(["deploy"], anyway=False)
+    record = world.run(llm=False)
+    (waiting,) = world.app.pending()
+    world.app.archive(["deploy"])
+    world.app.restore(["deploy"], anyway=False)
+    path.write_text(path.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+    world.run(llm=False)
+
+    assert "waits again" in " ".join(record["warnings"])
+    assert "patch" == waiting["kind"]
+    assert [] == world.app.pending()
+    assert "superseded" == world.app.diff(waiting["id"])["status"]
+    assert "withdrawn" in world.app.diff(waiting["id"])["decided_reason"]
+
+
+def test_deleting_the_skill_withdraws_what_waits_on_it(world: DistilWorld) -> None:
+    """It is not listed from then on, and the next look says why."""
+    shutil.rmtree(world.skills / "deploy")
+    listed = world.app.pending()
+    record = world.run(llm=False)
+
+    assert [] == listed
+    assert "is not asked any more: lib/deploy is not in the library any more" in " ".join(record["warnings"])
+    assert ("superseded", "withdrawn: lib/deploy is not in the library any more") == status(world)
+
+
+def test_a_yes_to_what_is_gone_withdraws_it(world: DistilWorld) -> None:
+    """Whoever names it is told, and it does not stay for good."""
+    (waiting,) = world.app.pending()
+    shutil.rmtree(world.skills / "deploy")
+
+    changes = world.app.approve([waiting["id"]])
+
+    assert ["gone"] == [row["code"] for row in changes["skipped"]]
+    assert "superseded" == status(world)[0]
+
+
+def test_a_new_skill_that_somebody_made_meanwhile_is_not_asked_any_more(tmp_path: Path) -> None:
+    """Its name is taken; what it would have said is in the proposal's diff still."""
+    with stub(tmp_path) as server:
+        world = DistilWorld(
+            folder=tmp_path, url=server.url, sections={"mode": "review", "umbrella": {"enabled": False}}
+        )
+        world.skill("notes", "# Notes\n\n1. Write them.\n")
+        world.wish("s1", "deploy-kit")
+        world.run()
+        (waiting,) = world.app.pending()
+        world.skill("deploy-kit")
+        world.run(llm=False)
+
+        assert "create" == waiting["kind"]
+        assert [] == world.app.pending()
+        assert ("superseded", "withdrawn: lib/deploy-kit stands there by now") == status(world)
+        assert "+# deploy-kit" in world.app.diff(waiting["id"])["diff"]
+
+
+def test_a_library_that_is_away_withdraws_nothing(world: DistilWorld) -> None:
+    """An empty folder may be one that is not mounted; what waits is listed, and stays."""
+    aside = world.folder / "aside"
+    world.skills.rename(aside)
+    world.skills.mkdir()
+    world.run(llm=False)
+    listed = [row["kind"] for row in world.app.pending()]
+    world.skills.rmdir()
+    aside.rename(world.skills)
+
+    (waiting,) = world.app.pending()
+    assert ["patch"] == listed
+    assert 1 == len(world.app.approve([waiting["id"]])["done"])
+
+
+def test_what_waits_on_another_skill_stays(world: DistilWorld) -> None:
+    """Only the proposals on the skill that went are taken back."""
+    world.app.archive(["notes"])
+
+    assert 1 == len(world.app.pending())
+
+
+def test_a_yes_that_an_edit_overtook_says_what_to_do(world: DistilWorld) -> None:
+    """The edit wins, and the way out is named; following it empties the list."""
+    path = world.skills / "deploy" / "SKILL.md"
+    path.write_text(path.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+    (waiting,) = world.app.pending()
+
+    changes = world.app.approve([waiting["id"]])
+    world.app.reject([waiting["id"]], reason=None)
+
+    assert ["edited"] == [row["code"] for row in changes["skipped"]]
+    assert f"curatord diff {waiting['id']}" in changes["hint"]
+    assert f"curatord reject {waiting['id']}" in changes["hint"]
+    assert [] == world.app.pending()
