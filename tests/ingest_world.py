@@ -54,10 +54,12 @@ class World:
         """Return the source over the home, or another place."""
         return open_source(SourceSettings(host="claude-code"), str(path or self.projects))
 
-    def scan(self, *paths: Path, stop: Callable[[], bool] = lambda: False, store: Any = None) -> ScanReport:
+    def scan(
+        self, *paths: Path, stop: Callable[[], bool] = lambda: False, store: Any = None, lazily: bool = False
+    ) -> ScanReport:
         """Scan the home, or the places given."""
         sources = [self.source(path) for path in paths] or [self.source()]
-        return scan(sources, store or self.store, clock=self.clock, quiet=QUIET, stop=stop)
+        return scan(sources, store or self.store, clock=self.clock, quiet=QUIET, stop=stop, lazily=lazily)
 
     def touch(self, *paths: Path) -> ScanReport:
         """Read single files of the home."""

@@ -61,6 +61,9 @@ class _Field:
         self.metadata = metadata or {}
 
 
+_Slot: Any = type(_Field.__dict__["name"])  # of what stands for a slot in its class
+
+
 def _defining(cls: type[Any]) -> type[Any]:
     """Return the class of *cls*'s line that was made here: itself, or the nearest it inherits from."""
     return next(one for one in cls.__mro__ if "__cheap_fields__" in one.__dict__)
@@ -156,7 +159,14 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
             value = f"__default_{name}"
         else:
             continue  # `__post_init__` sets it
-        body.append(f" __self.{name} = {value}" if free else f" __set(__self, {name!r}, {value})")
+        slot: Any = getattr(cls, name, None)
+        if free:
+            body.append(f" __self.{name} = {value}")
+        elif type(slot) is _Slot:  # frozen: past its refusal, and without looking up the name each time
+            names[f"__set_{name}"] = slot.__set__
+            body.append(f" __set_{name}(__self, {value})")
+        else:
+            body.append(f" __set(__self, {name!r}, {value})")
     if twin is not None:
         names["__twin"] = twin
         body = [" __own = __self.__class__", " __set(__self, '__class__', __twin)", *body, " __self.__class__ = __own"]

@@ -10,9 +10,10 @@ What happens to a source, in this order, and what a cut leaves behind:
 1. All items are listed and compared with the table of known files, which is read once. Equal in inode, size and time:
    done. (Nothing written.)
 2. Known files that were not listed are marked gone. (Their counts stay; a mark too many is taken back when they are
-seen.) 3. The changed ones are read, oldest first, since hosts delete those first (bugs B095). Each is looked up by
-path, else
-   among the gone by its head: then it was moved and keeps its row.
+   seen.)
+3. The changed ones are read: those that are known in the order of their rows, then the others, oldest first, since
+   hosts delete those first (bugs B095). Each is looked up by path, else among the gone by its head: then it was moved
+   and keeps its row.
 4. `core.watermark.resume` says from where; a slice is parsed; slices gather to a batch. (Nothing written.)
 5. The batch is committed in one transaction: watermark, parser state, counts, events, keys, anchors. (Before or after.)
    A slice that meets another file's anchors shares history with it: it is not written, but read again under the guard
@@ -31,13 +32,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
-from curatord.core.transcript.ids import Guard, anchors_of, content_key, probes_of
+from curatord.core.transcript.ids import KEY_BYTES, Guard, anchors_of, content_key, probes_of
 from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
-from curatord.ports.ingest_store import Details, IngestWriter, Known, Reading
+from curatord.ports.ingest_store import Census, Details, IngestWriter, Known, Reading
 from curatord.ports.reader_pool import PoolResult, ReaderPool
-from curatord.ports.source import Item, Slice, Source, Start
+from curatord.ports.source import Item, News, Slice, Source, Start
 
 __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
 
@@ -53,6 +54,8 @@ _NEVER = timedelta(days=3650)
 MAX_NOTES = 1000
 MAX_CHANGED = 10_000
 TAKEN_CARE_OF = OSError()  # stands for a job that was over before it was read
+_NO_KEYS = Guard()
+_NOT_BEGUN = Start(guard=_NO_KEYS, before=_NO_KEYS)  # of a job that nobody has looked at yet, and of one that is done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +192,7 @@ class _Job:
     file_id: int | None
     details: Details | None = None
     held: Watermark | None = None
-    start: Start = field(default_factory=Start)
+    start: Start = _NOT_BEGUN
     restarted: str | None = None
     guarded: frozenset[int] = frozenset()
 
@@ -223,6 +226,7 @@ class _Ingest:
         self._salts = [int.from_bytes(content_key(source.host.encode()), "big", signed=True) for source in sources]
         self._batch: list[tuple[_Job, Slice]] = []
         self._batch_bytes = 0
+        self._unwritten: set[int] = set()  # files of the batch, and those that they share records with
         self._touched: set[tuple[str, str]] = set()
         self._inodes: set[tuple[str, int, int]] = set()
         self._gone: dict[str, bool] = {}
@@ -254,8 +258,10 @@ class _Ingest:
                 listed.append(False)
             for problem in source.problems:
                 self._note("problem", source.path, problem)
-        # Oldest first over all sources; equal times by name, so that two scans do the same.
-        jobs.sort(key=lambda job: (self._began_ns(job), job.item.path))
+        # Files that are known in the order of their rows, which then lie side by side: after a burst over all of them
+        # each batch would else write most pages of the database. The others behind them, oldest first: what such a file
+        # has from one that is known should stay with that. Equal times by name, so that two scans do the same.
+        jobs.sort(key=lambda job: (job.file_id is None, job.file_id or self._began_ns(job), job.item.path))
         self._to_do = sum(job.item.size for job in jobs)
         self._touched_sources.update(job.source for job in jobs)
         if pool is not None and self._to_do >= POOL_FROM:
@@ -289,12 +295,10 @@ class _Ingest:
         known = self._store.known_at(self._ids[0], [path for path in paths if _printable(path) == path])
         # In the order of their rows, which then lie side by side: a burst over all files would else write most pages
         # of the database once for each batch.
-        ordered = sorted(
-            set(paths), key=lambda path: (path not in known, known[path].file_id if path in known else 0, path)
-        )
+        ordered = sorted(set(paths), key=lambda path: (path not in known, known[path][1] if path in known else 0, path))
         for place, path in enumerate(ordered):
             if place % BATCH_FILES == 0:
-                self._prepare([known[name].file_id for name in ordered[place : place + BATCH_FILES] if name in known])
+                self._prepare([known[name][1] for name in ordered[place : place + BATCH_FILES] if name in known])
             if self._stop():
                 self.report.stopped = True
                 break
@@ -309,7 +313,7 @@ class _Ingest:
                 continue
             self._reports[0].files += 1
             row = known.get(path)
-            if row is None or row.file_id in self._left:
+            if row is None or row[1] in self._left:
                 row = None
                 self._notice_move(item)
             job = self._changed(0, item, row)
@@ -337,51 +341,76 @@ class _Ingest:
                 self._mark_gone(self._sources[0].host, [file_id])
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
+        news: News | None = None if check_links else getattr(source, "news", None)
+        if news is not None and self._lazily:
+            found = self._list_again(number, source, news)
+            if found is not None:
+                return found
         known = self._store.known(self._ids[number])
         report = self._reports[number]
         jobs = []
-        count = 0
+        before = len(known)
+        count = taken = 0
+        several = False  # items with several names; those may be there under another one, so a census cannot tell
+        marks: set[int] = set()
         take = known.pop
-        for item in source.items():
+        for item in (
+            source.items() if news is None or not known else news(known, collect=marks if self._lazily else None)
+        ):
             row = take(item.path, None)
+            taken += row is not None
             if check_links or item.several_links:
+                several = True
                 inode = (source.host, item.dev, item.ino)
                 if inode in self._inodes:
                     continue
                 self._inodes.add(inode)
             count += 1
             # The usual case, told without a call: nothing changed and nothing waits.
-            if (
-                row is not None
-                and row.size == item.size
-                and row.mtime_ns == item.mtime_ns
-                and row.ino == item.ino
-                and not row.special
-            ):
-                continue
+            if row is not None:
+                _, _, _, ino, size, mtime_ns, special = row
+                if size == item.size and mtime_ns == item.mtime_ns and ino == item.ino and not special:
+                    continue
             job = self._changed(number, item, row)
             if job is not None:
                 jobs.append(job)
-        report.files = count
+        report.files = count + before - taken - len(known)  # with those that `news` took
+        same = len(marks) + taken == before == report.files and not known and not jobs
+        if marks and same and not several and not source.problems:
+            self._store.keep_census(self._ids[number], Census(frozenset(marks), taken))
         if known and not source.problems:
             self._touched_sources.add(number)
-            self._mark_gone(source.host, [row.file_id for row in known.values()])
+            self._mark_gone(source.host, [file_id for _, file_id, *_ in known.values()])
         return jobs
+
+    def _list_again(self, number: int, source: Source, news: News) -> list[_Job] | None:
+        """Return what is to be read by the census of the scan before; None where it does not tell."""
+        census = self._store.census(self._ids[number])
+        if census is None:
+            return None
+        left = set(census.marks)
+        items = list(news({}, census=left))
+        known = self._store.known_at(self._ids[number], [item.path for item in items]) if items else {}
+        if left or source.problems or len(known) != census.special or any(item.several_links for item in items):
+            return None  # something has changed or is gone: the rows of all tell what
+        self._reports[number].files = len(census.marks) + len(items)
+        changed = (self._changed(number, item, known.get(item.path)) for item in items)
+        return [job for job in changed if job is not None]
 
     def _changed(self, number: int, item: Item, row: Known | None) -> _Job | None:
         if row is None:
             return _Job(number, item, None)
-        same = row.size == item.size and row.mtime_ns == item.mtime_ns and row.ino == _signed(item.ino)
-        if not same:
-            return _Job(number, item, row.file_id)
-        if not row.special:
+        _, file_id, _, ino, size, mtime_ns, special = row
+        if size != item.size or mtime_ns != item.mtime_ns or ino != _signed(item.ino):
+            return _Job(number, item, file_id)
+        if not special:
             return None
-        details = self._store.details(row.file_id)
+        details = self._store.details(file_id)
         if details.failures:
             due = details.retry_ms is None or self._now_ms >= details.retry_ms
-            return _Job(number, item, row.file_id) if due else None
+            return _Job(number, item, file_id) if due else None
         if details.waiting and self._settled(item, details):
-            return _Job(number, item, row.file_id)
+            return _Job(number, item, file_id)
         return None
 
     def _settled(self, item: Item, details: Details | None) -> bool:
@@ -455,7 +484,7 @@ class _Ingest:
                 while turn < place:
                     collect(wait=True)
                 self._flush()
-                job.start = Start()  # what was committed since may be history that it shares
+                job.start = _NOT_BEGUN  # what was committed since may be history that it shares
                 self._read_one(job)
                 turn = given
             elif workers.free:
@@ -530,12 +559,10 @@ class _Ingest:
                     self._adopted.add(candidate.file_id)
                     break
                 kin.append(candidate.file_id)
-        guard, before = Guard(), Guard()
+        guard = before = _NO_KEYS
         offset = 0
         if details is not None:
-            answer = resume(
-                details.watermark if details.watermark.offset else None, Facts(head=marks.head, tail=marks.tail)
-            )
+            answer = resume(details.watermark, Facts(head=marks.head, tail=marks.tail))
             if isinstance(answer, Restart):
                 job.restarted = answer.reason
                 self._note("restart", item.path, answer.reason)
@@ -544,13 +571,16 @@ class _Ingest:
         if details is not None or kin:
             own = [details.file_id] if details is not None else []
             kin += details.kin if details is not None else ()
-            if kin:
+            if kin and not self._unwritten.isdisjoint(self._store.related(kin)):
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
             if offset:
                 ours = self._own_keys(own[0] if own else None)
                 again = ours if details is not None and details.restarted else []
-                guard, before = Guard(*self._store.keys(kin, kin=True), *again), Guard(*ours)
+                if kin or again:
+                    guard = Guard(*self._store.keys(kin, kin=True), *again)
+                if ours:
+                    before = Guard(*ours)
             else:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
@@ -579,14 +609,14 @@ class _Ingest:
         details: Details | None,
         *,
         offset: int = 0,
-        guard: Guard | None = None,
-        before: Guard | None = None,
+        guard: Guard = _NO_KEYS,
+        before: Guard = _NO_KEYS,
     ) -> Start:
         return Start(
             offset=offset,
             state=details.state if details is not None else b"",
-            guard=guard or Guard(),
-            before=before or Guard(),
+            guard=guard,
+            before=before,
             settled=self._settled(item, details),
             now_ms=self._now_ms,
             mtime_ms=item.mtime_ns // 1_000_000,
@@ -606,6 +636,7 @@ class _Ingest:
 
     def _add(self, job: _Job, done: Slice) -> None:
         self._batch.append((job, done))
+        self._unwritten |= job.guarded
         self._batch_bytes += done.bytes_read
         if done.last and (len(self._batch) >= BATCH_FILES or self._batch_bytes >= BATCH_BYTES):
             self._flush()
@@ -613,6 +644,7 @@ class _Ingest:
     def _flush(self) -> bool:
         """Commit the batch; return whether the last of it had to be read again."""
         batch, self._batch, self._batch_bytes = self._batch, [], 0
+        self._unwritten.clear()
         if not batch:
             return False
         readings = [self._reading(job, done) for job, done in batch]
@@ -668,7 +700,7 @@ class _Ingest:
 
     def _reading(self, job: _Job, done: Slice) -> Reading:
         salt = self._salts[job.source]
-        details = job.details
+        details, keys = job.details, done.findings.keys
         return Reading(
             source_id=self._ids[job.source],
             item=job.item,
@@ -676,27 +708,30 @@ class _Ingest:
             held=job.held,
             slice=done,
             guarded=job.guarded,
-            anchors=[anchor ^ salt for anchor in anchors_of(done.findings.keys, done.findings.heads)],
-            probes=[probe ^ salt for probe in probes_of(done.findings.keys)],
+            anchors=[anchor ^ salt for anchor in anchors_of(keys, done.findings.heads)],
+            probes=[probe ^ salt for probe in probes_of(keys)] if len(keys) > KEY_BYTES else (),
             grown=details is not None and details.whole and not details.gone and job.item.size > details.size,
             restarted=job.restarted,
         )
 
     def _written(self, job: _Job, done: Slice, file_id: int) -> None:
-        """Account for a slice that is durable, and make the job go on from it."""
+        """Account for a slice that is durable, and make the job go on from it, or let go of what it held."""
         job.file_id = file_id
-        job.held = Watermark(offset=done.offset, head=done.marks.head, tail=done.marks.tail)
         job.restarted = None
-        start = job.start
-        job.start = Start(
-            offset=done.offset,
-            state=done.state,
-            guard=start.guard,
-            before=start.before,
-            settled=start.settled,
-            now_ms=start.now_ms,
-            mtime_ms=start.mtime_ms,
-        )
+        if done.last:
+            job.start, job.details, job.held = _NOT_BEGUN, None, None
+        else:
+            start = job.start
+            job.held = Watermark(offset=done.offset, head=done.marks.head, tail=done.marks.tail)
+            job.start = Start(
+                offset=done.offset,
+                state=done.state,
+                guard=start.guard,
+                before=start.before,
+                settled=start.settled,
+                now_ms=start.now_ms,
+                mtime_ms=start.mtime_ms,
+            )
         report = self._reports[job.source]
         report.bytes += done.bytes_read
         report.changed += done.last

@@ -15,13 +15,16 @@ killed between two of them, the next scan goes on from the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard
 
-__all__ = ["Item", "LineParser", "Marks", "ParserFactory", "Slice", "Source", "Start"]
+if TYPE_CHECKING:
+    from curatord.ports.ingest_store import Known
+
+__all__ = ["Item", "LineParser", "Marks", "News", "ParserFactory", "Slice", "Source", "Start"]
 
 
 class Item(NamedTuple):
@@ -104,7 +107,8 @@ class Source(Protocol):
     """
     One place of one host.
 
-    A source may have a method `began_ns(item) -> int` beside these: when what *item* holds began, in nanoseconds since
+    A source may have two methods beside these. `news` (see `News`) is `items` for who knows most of them already. And
+    `began_ns(item) -> int`: when what *item* holds began, in nanoseconds since
     1970. Items are read in this order, else in that of their files' times. It matters where copies have new times: a
     session that goes on after it was copied has the younger file, and is the older one all the same.
     """
@@ -160,6 +164,24 @@ class Source(Protocol):
 
         Raises:
             FileNotFoundError: It vanished. OSError: It cannot be read. TranscriptError: It is no transcript.
+        """
+        ...
+
+
+class News(Protocol):
+    """Lists what is not known yet; a source that has no short way may list all."""
+
+    def __call__(
+        self, known: dict[str, Known], *, collect: set[int] | None = None, census: set[int] | None = None
+    ) -> Iterator[Item]:
+        """
+        Yield the items as `Source.items` does, without those that are as they were.
+
+        Args:
+            known: Rows by path. A row is taken out, and its item not yielded, where that is there with one link and
+                equal in inode, size and time; rows that are special stay in.
+            collect: Gets the mark of each item that was not yielded.
+            census: Marks of items (`ingest_store.Census`), each taken out where its item is there, and not yielded.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import sqlite3
@@ -15,6 +16,7 @@ import pytest
 
 from curatord.adapters.store.ingest import IngestStore
 from curatord.core.cheap import replace
+from curatord.core.transcript.ids import id_key
 from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
 from curatord.ports.ingest_store import Reading
@@ -401,6 +403,36 @@ def test_original_that_grows_after_its_fork(world: World) -> None:
     assert world.rows() == {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1), "s-2": (2, 0, 2, 0, {}, 0)}
 
 
+def test_forks_that_grow_are_committed_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is read under the guard of its original; only where that waits to be committed itself, it goes first."""
+    logs = [a_log(f"s-{number}", name=f"a-{number}") for number in range(5)]
+    forks = [log.forked(f"fork-{number}") for number, log in enumerate(logs)]
+    for log, fork in zip(logs, forks, strict=True):
+        fork.said("another way")
+        log.write(world.projects)
+        fork.write(world.projects)
+    world.scan()
+    logs[0].said("here too")
+    logs[0].write(world.projects)
+    for fork in forks:
+        fork.said("and on")
+        fork.write(world.projects)
+    sizes: list[int] = []
+    write = IngestStore.write
+
+    def noting(self: IngestStore, readings: Sequence[Reading], *, now_ms: int) -> Any:
+        sizes.append(len(readings))
+        return write(self, readings, now_ms=now_ms)
+
+    monkeypatch.setattr(IngestStore, "write", noting)
+
+    report = world.scan()
+
+    assert 6 == report.sources[0].records
+    assert 6 == sum(sizes)
+    assert 2 == len(sizes)
+
+
 def test_fork_of_a_fork_meets_both(world: World) -> None:
     """A third file with history of two others passes over both."""
     log = a_log()
@@ -783,6 +815,165 @@ def test_two_readings_of_one_file_in_one_batch_do_not_count_twice(world: World) 
     world.scan()
 
     assert {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)} == world.rows()
+
+
+@pytest.mark.parametrize(("row", "merged"), [(2048, 64), (24, 5), (8, 64)])
+def test_keys_of_a_file_that_grows_line_by_line(
+    world: World, monkeypatch: pytest.MonkeyPatch, row: int, merged: int
+) -> None:
+    """They stay in few rows, in the order of their records, whether rows are filled up or put together."""
+    monkeypatch.setattr("curatord.adapters.store.ingest.KEYS_ROW", row)
+    monkeypatch.setattr("curatord.adapters.store.ingest.MERGE_KEYS_AT", merged)
+    log = Log()
+    path = world.projects / "-home-dev-app" / "s-1.jsonl"
+    for number in range(80):
+        log.said(f"line {number}")
+        log.write(world.projects)
+        world.touch(path)
+        ((pieces,),) = world.database.connection.execute("SELECT count(*) FROM keys").fetchall()
+        assert pieces <= merged
+
+    rows = [keys for (keys,) in world.database.connection.execute("SELECT keys FROM keys ORDER BY seq")]
+
+    uuids = [json.loads(line)["uuid"] for line in log.lines]
+    assert b"".join(map(id_key, uuids)) == b"".join(rows)
+    assert world.totals()[0] == 80
+
+
+class Looking:
+    """The store of *world*, and how often all rows of the files were read."""
+
+    def __init__(self, world: World) -> None:
+        self.store = world.store
+        self.read = 0
+
+    def known(self, source_id: int) -> Any:
+        """Note it, and do it."""
+        self.read += 1
+        return self.store.known(source_id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+
+def lazily(world: World, looking: Looking) -> ingest.ScanReport:
+    """Scan as who scans again soon."""
+    return world.scan(store=looking, lazily=True)
+
+
+def some_logs(world: World) -> list[Path]:
+    """Three sessions, scanned lazily until there is nothing new."""
+    paths = [a_log(f"s-{number}").write(world.projects) for number in range(3)]
+    world.later(hours=1)
+    world.scan()
+    lazily(world, Looking(world))
+    return paths
+
+
+def test_a_scan_that_comes_soon_needs_no_rows(world: World) -> None:
+    """Nothing was new at the last one, nothing was written since, nothing is new now."""
+    some_logs(world)
+    looking = Looking(world)
+
+    report = lazily(world, looking)
+
+    assert (0, 3, 0) == (looking.read, report.sources[0].files, report.sources[0].changed)
+
+
+@pytest.mark.parametrize("change", ["grown", "new", "gone", "moved", "replaced", "copied"])
+def test_a_scan_that_comes_soon_sees_what_changed(world: World, change: str) -> None:
+    """Whatever happened since, rows and files end as those of a scan that was in no hurry."""
+    paths = some_logs(world)
+    more = a_log("s-1")
+    more.said("more")
+    if change == "grown":
+        more.write(world.projects)
+    elif change == "new":
+        a_log("s-9").write(world.projects)
+    elif change == "gone":
+        paths[1].unlink()
+    elif change == "moved":
+        paths[1].rename(paths[1].with_name("elsewhere.jsonl"))
+    elif change == "replaced":
+        found = paths[1].stat()
+        paths[1].unlink()
+        more.write(world.projects)
+        os.utime(paths[1], ns=(found.st_atime_ns, found.st_mtime_ns))
+    else:
+        shutil.copy2(paths[1], paths[1].with_name("copy.jsonl"))
+
+    report = lazily(world, Looking(world))
+
+    there = {str(path): path.stat().st_size for path in world.projects.rglob("*.jsonl")}
+    stored = world.database.connection.execute("SELECT path, size FROM files WHERE gone_at IS NULL").fetchall()
+    assert there == dict(stored)
+    assert len(there) == report.sources[0].files
+    records = {"grown": 16, "new": 20, "replaced": 16}.get(change, 15)
+    assert records == world.totals()[0]
+
+
+def test_a_scan_that_comes_soon_looks_at_what_waits(world: World) -> None:
+    """A half line waits for its rest: no other row is read for it, and it counts when its file is settled."""
+    some_logs(world)
+    log = a_log("s-4")
+    path = log.write(world.projects)
+    half = json.dumps({"type": "user", "uuid": "u-9", "sessionId": "s-4", "message": {"content": "whole"}})
+    with path.open("a") as file:
+        file.write(half)
+    touch(path, world.clock.at)
+    for _ in range(2):
+        lazily(world, Looking(world))
+    looking = Looking(world)
+    lazily(world, looking)
+    before = world.totals()[0]
+    world.later(hours=1)
+
+    lazily(world, looking)
+
+    assert (0, 20, 21) == (looking.read, before, world.totals()[0])
+
+
+def test_a_scan_that_comes_soon_knows_what_another_process_wrote(world: World) -> None:
+    """What is remembered is worth nothing once somebody else has written."""
+    paths = some_logs(world)
+    other = sqlite3.connect(world.database.path)
+    with other:
+        other.execute("UPDATE files SET size = size - 1 WHERE path = ?", (str(paths[0]),))
+    other.close()
+    looking = Looking(world)
+
+    report = lazily(world, looking)
+
+    assert (1, 1) == (looking.read, report.sources[0].changed)
+
+
+def test_a_scan_that_comes_soon_knows_what_was_written_meanwhile(world: World) -> None:
+    """A file grew, was read by itself, and was put back just as it was: its row is no longer what was remembered."""
+    path = some_logs(world)[0]
+    data, found = path.read_bytes(), path.stat()
+    with path.open("ab") as file:
+        file.write(data.splitlines(keepends=True)[0].replace(b'"uuid": "', b'"uuid": "f'))
+    world.touch(path)
+    path.write_bytes(data)
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+    report = world.scan(lazily=True)
+
+    assert 1 == report.sources[0].changed
+    assert 16 == world.totals()[0]
+
+
+def test_files_with_several_names_are_never_remembered(world: World) -> None:
+    """Which of the names counts is found out anew each time, and by one listing."""
+    paths = some_logs(world)
+    os.link(paths[0], paths[0].with_name("second-name.jsonl"))
+    for _ in range(2):
+        lazily(world, Looking(world))
+    looking = Looking(world)
+
+    report = lazily(world, looking)
+
+    assert (1, 3) == (looking.read, report.sources[0].files)
 
 
 def test_work_gaps_and_newest_work(world: World) -> None:

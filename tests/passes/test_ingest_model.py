@@ -137,6 +137,18 @@ class Tailing(RuleBasedStateMachine):
         if name != other and path.exists():
             self.write(fork, path.read_bytes().replace(path.stem.encode(), fork.stem.encode()))
 
+    @rule(name=names, other=names, kinds=st.lists(st.sampled_from(["said", "called"]), min_size=1, max_size=12))
+    def append_to_both(self, name: int, other: int, kinds: list[str]) -> None:
+        """A mirror that is kept in step."""
+        path, mirror = self.path(name), self.path(other)
+        if name == other or not path.exists() or not mirror.exists():
+            return
+        held = path.read_bytes()
+        if held.endswith(b"\n") and held == mirror.read_bytes():
+            data = b"".join(self.line(path.stem, kind) for kind in kinds)
+            self.write(path, data, "ab")
+            self.write(mirror, data, "ab")
+
     @rule(name=names)
     def delete(self, name: int) -> None:
         self.path(name).unlink(missing_ok=True)
@@ -152,6 +164,12 @@ class Tailing(RuleBasedStateMachine):
     def scan_now(self) -> None:
         self.note_what_is_there()
         self.world.scan()
+
+    @rule(times=st.integers(1, 3))
+    def scans_that_come_soon(self, times: int) -> None:
+        self.note_what_is_there()
+        for _ in range(times):
+            self.world.scan(lazily=True)
 
     @rule()
     def stopped_scan(self) -> None:

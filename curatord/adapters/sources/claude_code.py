@@ -27,7 +27,7 @@ def source(path: str, fields: Mapping[str, Any] | None = None) -> Source:
 
 
 def _parser(path: str, start: Start) -> LineParser:
-    from curatord.core.transcript.claude_code import ClaudeCodeParser  # a scan that finds nothing new needs no parser
+    from curatord.core.transcript.claude_code import ClaudeCodeParser  # late: where nothing changed, nothing is parsed
 
     return ClaudeCodeParser(
         path,

@@ -4,36 +4,69 @@ The shared tailer: hosts that append JSON lines to files, with a `LineParser` a 
 A file is read through a buffer of 1 MiB from its watermark, so memory does not depend on its size, and given out in
 slices of some 32 MiB, each with its own watermark. The file is opened read-only and, where the owner may ask for it,
 without touching its access time: not a byte, mode or time of a transcript changes.
+
+What is left of most files is little, so up to `WHOLE` it is taken in one read, together with the bytes before the
+watermark; and since an item that is examined is nearly always read next, `examine` takes up to `AHEAD` of it along: a
+file that has grown by a line is opened once. Enough is what reaches to the size that the item's stat showed: what came
+since then changes size and time, and the next scan sees it.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
+import io
 import os
 from collections.abc import Callable, Iterator
 from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
-from curatord.core.transcript.lines import LineReader
-from curatord.ports.source import Item, Marks, ParserFactory, Slice, Start
+from curatord.core.cheap import dataclass
+from curatord.core.transcript.lines import MAX_LINE, LineReader
+from curatord.ports.ingest_store import Known
+from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
 
 __all__ = ["SLICE", "JsonLinesSource", "open_quietly"]
 
 BUFFER = 1024 * 1024  # 8 KiB would take four times as long
 SLICE = 32 * 1024 * 1024
+WHOLE = BUFFER
+AHEAD = 64 * 1024
+MORE = 4096  # read beyond the size that the stat showed: who writes now, writes a line or two meanwhile
 HEAD = 4096  # of a first record, so much is looked at: session, folder and time stand in front
 TAIL = 256
-_NOATIME = getattr(os, "O_NOATIME", 0)
+_READ = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)  # a pipe in the tree must not hang us
+_READ_QUIETLY = _READ | getattr(os, "O_NOATIME", 0)
 
 
 def open_quietly(path: str) -> int:
     """Return a read-only descriptor of *path* that leaves its access time alone where that is permitted."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)  # a pipe in the tree must not hang us
     try:
-        return os.open(path, flags | _NOATIME)
+        return os.open(path, _READ_QUIETLY)
     except PermissionError:  # only a file's owner may ask for it
-        return os.open(path, flags)
+        return os.open(path, _READ)
+
+
+@dataclass(slots=True)
+class _Rest:
+    """What is left of *item* from *offset* on, with up to `TAIL` bytes before it: *data* begins at *begin*."""
+
+    item: Item
+    offset: int
+    head: bytes
+    begin: int
+    data: bytes
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it reaches as far as the file did when it was listed."""
+        return self.begin + len(self.data) >= self.item.size
+
+    def tail(self, offset: int) -> bytes:
+        """Return the hash of the bytes before *offset*; empty where there are none, or it ends earlier."""
+        end = offset - self.begin
+        return _hash(self.data[max(0, end - TAIL) : end]) if 0 < end <= len(self.data) else b""
 
 
 class JsonLinesSource:
@@ -66,6 +99,8 @@ class JsonLinesSource:
         self._suffixes = suffixes
         self._skip_folders = skip_folders
         self._problems: list[str] = []
+        self._prefix = root.rstrip(os.sep) + os.sep
+        self._ahead: _Rest | None = None  # of the item examined last, if it was little, until it is read
 
     def parsed_by(self, parser: ParserFactory) -> Self:
         """Return this source with another parser: the same files, read for another end."""
@@ -87,10 +122,27 @@ class JsonLinesSource:
         self._problems = []
         return walk(self.root, suffixes=self._suffixes, skip_folders=self._skip_folders, problems=self._problems)
 
+    def news(
+        self, known: dict[str, Known], *, collect: set[int] | None = None, census: set[int] | None = None
+    ) -> Iterator[Item]:
+        """Yield the files that are not as *known* says, and take out of it those that are (see `ports.source`)."""
+        if type(self).items is not JsonLinesSource.items:
+            return self.items()  # it lists in a way of its own
+        self._problems = []
+        return walk(
+            self.root,
+            suffixes=self._suffixes,
+            skip_folders=self._skip_folders,
+            problems=self._problems,
+            known=known,
+            collect=collect,
+            census=census,
+        )
+
     def item_at(self, path: str) -> Item | None:
         """Return the file at *path*, or None where it is no transcript of this source."""
         if path != self.root:
-            below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
+            below = path.removeprefix(self._prefix)
             parts = below.split(os.sep)
             if below == path or not parts[-1].endswith(self._suffixes):
                 return None
@@ -101,67 +153,102 @@ class JsonLinesSource:
 
     def examine(self, item: Item, offset: int) -> Marks:
         """Return the hashes of the first record and of the bytes before *offset*."""
-        descriptor = open_quietly(item.path)
-        try:
-            return Marks(head=_head(descriptor), tail=_tail(descriptor, offset))
-        finally:
-            os.close(descriptor)
+        rest = _look(item, offset, AHEAD)
+        self._ahead = rest if rest.is_enough else None
+        return Marks(head=rest.head, tail=rest.tail(offset))
 
     def read(self, item: Item, start: Start, stop: Callable[[], bool]) -> Iterator[Slice]:
         """Yield what the file holds from *start* on."""
         parser = self._parser(self.below(item.path), start)
+        offset = start.offset
+        rest, self._ahead = self._ahead, None
+        if rest is None or rest.item is not item or rest.offset != offset:
+            rest = _look(item, offset, WHOLE) if item.size - offset <= WHOLE else None
+        if rest is not None and rest.is_enough:
+            file = io.BytesIO(rest.data)
+            file.seek(offset - rest.begin)
+            reader = LineReader(file.readline, offset, short=file if len(rest.data) <= MAX_LINE else None)
+            yield from _slices(parser, reader, start, rest.head, rest.tail, stop)
+            return
         descriptor = open_quietly(item.path)
-        with open(descriptor, "rb", buffering=BUFFER) as file:
-            head = _head(descriptor)
-            if start.offset:
-                file.seek(start.offset)
-            reader = LineReader(file.readline, start.offset)
-            while True:
-                began = reader.offset
-                parser.feed(reader.lines(SLICE))
-                for line in reader.oversize:
-                    parser.oversize(line.head, line.tail, line.size, line.offset)
-                reader.oversize.clear()
-                read = reader.offset + reader.half_size - began
-                if reader.ended and start.settled:
-                    last = reader.last_line()
-                    if last is not None:
-                        parser.feed([last])
-                    parser.settle()
-                stopped = not reader.ended and stop()
-                yield Slice(
-                    findings=parser.findings(),
-                    offset=reader.offset,
-                    size=reader.offset + reader.half_size,
-                    state=parser.state(),
-                    marks=Marks(head=head, tail=_tail(descriptor, reader.offset)),
-                    bytes_read=read,
-                    waiting=not start.settled and (parser.waiting or reader.half_size > 0),
-                    last=reader.ended,
-                )
-                if reader.ended or stopped:
-                    return
+        with open(descriptor, "rb", buffering=BUFFER) as stream:
+            head = _head(os.pread(descriptor, HEAD, 0))
+            if offset:
+                stream.seek(offset)
+            reader = LineReader(stream.readline, offset)
+            yield from _slices(parser, reader, start, head, functools.partial(_tail, descriptor), stop)
 
     def below(self, path: str) -> str:
         """Return *path* below the folder that is walked, with `/` between its parts: what parsers are given."""
-        below = path.removeprefix(self.root.rstrip(os.sep) + os.sep)
-        return (os.path.basename(path) if below == path else below).replace(os.sep, "/")
+        below = path.removeprefix(self._prefix)
+        if below == path:
+            below = os.path.basename(path)
+        return below if os.sep == "/" else below.replace(os.sep, "/")
 
 
-def _head(descriptor: int) -> bytes:
-    data = os.pread(descriptor, HEAD, 0)
-    end = data.find(b"\n")
+def _look(item: Item, offset: int, most: int) -> _Rest:
+    """Return the file's head and what it holds around *offset*: behind it only where that is at most *most* bytes."""
+    begin = max(0, offset - TAIL)
+    left = item.size - offset
+    wanted = offset - begin + (left + MORE if 0 <= left <= most else 0)
+    descriptor = open_quietly(item.path)
+    try:
+        data = os.pread(descriptor, wanted, begin)
+        first = data if not begin and wanted >= HEAD else os.pread(descriptor, HEAD, 0)
+    finally:
+        os.close(descriptor)
+    return _Rest(item, offset, _head(first), begin, data)
+
+
+def _slices(
+    parser: LineParser,
+    reader: LineReader,
+    start: Start,
+    head: bytes,
+    tail: Callable[[int], bytes],
+    stop: Callable[[], bool],
+) -> Iterator[Slice]:
+    """Yield what *reader* holds; *tail* gives the hash of the bytes before an offset."""
+    while True:
+        began = reader.offset
+        parser.feed(reader.lines(SLICE))
+        if reader.oversize:
+            for line in reader.oversize:
+                parser.oversize(line.head, line.tail, line.size, line.offset)
+            reader.oversize.clear()
+        read = reader.offset + reader.half_size - began
+        if reader.ended and start.settled:
+            last = reader.last_line()
+            if last is not None:
+                parser.feed([last])
+            parser.settle()
+        stopped = not reader.ended and stop()
+        yield Slice(
+            findings=parser.findings(),
+            offset=reader.offset,
+            size=reader.offset + reader.half_size,
+            state=parser.state(),
+            marks=Marks(head=head, tail=tail(reader.offset)),
+            bytes_read=read,
+            waiting=not start.settled and (parser.waiting or reader.half_size > 0),
+            last=reader.ended,
+        )
+        if reader.ended or stopped:
+            return
+
+
+def _head(data: bytes) -> bytes:
+    """Return the hash of the first record of a file that begins with *data*; empty while it is not whole."""
+    end = data.find(b"\n", 0, HEAD)
     if end < 0 and len(data) < HEAD:
-        return b""  # not whole yet
-    return _hash(data[:end] if end >= 0 else data)
+        return b""
+    return _hash(data[: end if end >= 0 else HEAD])
 
 
 def _tail(descriptor: int, offset: int) -> bytes:
-    if not offset:
-        return b""
     size = min(TAIL, offset)
-    data = os.pread(descriptor, size, offset - size)
-    return _hash(data) if len(data) == size else b""
+    data = os.pread(descriptor, size, offset - size) if size else b""
+    return _hash(data) if data and len(data) == size else b""
 
 
 def _hash(data: bytes) -> bytes:

@@ -13,12 +13,22 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
+from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item
 
 __all__ = ["item_at", "printable", "walk"]
 
 
-def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], problems: list[str]) -> Iterator[Item]:
+def walk(
+    root: str,
+    *,
+    suffixes: tuple[str, ...],
+    skip_folders: frozenset[str],
+    problems: list[str],
+    known: dict[str, Known] | None = None,
+    collect: set[int] | None = None,
+    census: set[int] | None = None,
+) -> Iterator[Item]:
     """
     Yield the files below *root* (or *root* itself, where it is one) whose names end in one of *suffixes*.
 
@@ -27,6 +37,10 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
         suffixes: Of names, with the dot.
         skip_folders: Names of folders that hold no transcripts.
         problems: Gets a line for each folder that could not be listed.
+        known: Rows by path; a file that is still as its row says is not yielded, but taken out of them; nearly
+            all files of nearly all scans end here, at the cost of their stat.
+        collect: Gets the mark of each file that was taken out of *known* (`ingest_store.Census`).
+        census: Marks; a file that has one of them is not yielded, and its mark taken out.
 
     Raises:
         FileNotFoundError: *root* does not exist. OSError: It cannot be listed.
@@ -35,6 +49,7 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
     if not os.path.isdir(root):
         yield _item(root, top)
         return
+    rows = {} if known is None else known
     linked: set[str] = set()  # real paths of folders reached through a link
     real_root = os.path.realpath(root)
     folders = [root]
@@ -53,14 +68,31 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
                 if name.endswith(suffixes):
                     try:
                         if entry.is_file():
-                            if not _is_text(entry.path):
-                                problems.append(f"cannot name {printable(entry.path)}: {_NOT_UTF8}")
+                            path = entry.path
+                            if not path.isascii() and not _is_text(path):
+                                problems.append(f"cannot name {printable(path)}: {_NOT_UTF8}")
                                 continue
                             found = entry.stat()
-                            yield Item(
-                                entry.path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns,
-                                found.st_nlink > 1,
-                            )  # fmt: skip
+                            row = rows.pop(path, None)
+                            if row is not None:
+                                _, _, _, ino, size, mtime_ns, special = row
+                                if (
+                                    size == found.st_size
+                                    and mtime_ns == found.st_mtime_ns
+                                    and ino == found.st_ino
+                                    and found.st_nlink == 1
+                                    and not special
+                                ):
+                                    if collect is not None:
+                                        collect.add(hash((path, ino, size, mtime_ns)))
+                                    continue
+                                rows[path] = row
+                            elif census is not None:
+                                mark = hash((path, found.st_ino, found.st_size, found.st_mtime_ns))
+                                if mark in census and found.st_nlink == 1:
+                                    census.discard(mark)
+                                    continue
+                            yield _item(path, found)
                             continue
                     except FileNotFoundError:
                         continue  # gone since it was listed, or a link to nowhere
@@ -77,7 +109,7 @@ def walk(root: str, *, suffixes: tuple[str, ...], skip_folders: frozenset[str], 
 def item_at(path: str) -> tuple[Item, bool]:
     """Return *path* as an item, and whether it is a regular file; raises `FileNotFoundError` or another `OSError`."""
     found = os.stat(path)
-    if not _is_text(path):
+    if not path.isascii() and not _is_text(path):
         raise OSError(errno.EILSEQ, _NOT_UTF8)
     return _item(path, found), stat.S_ISREG(found.st_mode)
 

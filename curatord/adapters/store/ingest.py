@@ -32,7 +32,7 @@ from curatord.core.transcript.events import (
 )
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
-from curatord.ports.ingest_store import Details, Known, Reading
+from curatord.ports.ingest_store import Census, Details, Known, Reading
 from curatord.ports.source import Item
 
 __all__ = ["IngestStore"]
@@ -41,11 +41,15 @@ MAX_RESTARTS = 20
 MAX_PROBLEMS = 50
 MAX_KIN = 256
 MAX_COPIES = 16
-MERGE_KEYS_AT = 64  # rows of keys of one file; a tail written word by word would else leave thousands of small ones
+KEYS_ROW = 2048  # bytes up to which a file's last row of keys is added to: written line by line, it would get as many
+MERGE_KEYS_AT = 64  # rows of keys of one file, then put into one
 
-_KNOWN = (
-    "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files WHERE source = ? AND gone_at IS NULL"
-)
+_KNOWN_ROW = "SELECT path, id, dev, ino, size, mtime_ns, waiting OR failures FROM files"
+_KNOWN = _KNOWN_ROW + " WHERE source = ? AND gone_at IS NULL"
+# For who is most of the table: going through it takes half as long as going to each row by the index.
+_KNOWN_THROUGH = _KNOWN_ROW + " NOT INDEXED WHERE source = ? AND gone_at IS NULL"
+_SHARE = "SELECT present, (SELECT max(id) FROM files) FROM sources WHERE id = ?"
+_TAKEN = "SELECT path FROM files WHERE source = ? AND path IN (SELECT value FROM json_each(?)) AND gone_at IS NULL"
 _KNOWN_AT = _KNOWN + " AND path IN (SELECT value FROM json_each(?)) ORDER BY id"  # noqa: S608 -- constants
 _FILE = (
     "SELECT id, path, dev, ino, size, mtime_ns, offset, head, tail, state, waiting, grown_at, gone_at,"
@@ -56,7 +60,9 @@ _FILES_BY_ID = _FILE + " WHERE id IN (SELECT value FROM json_each(?))"  # noqa: 
 _KEYS_OF = "SELECT file, keys FROM keys WHERE file IN (SELECT value FROM json_each(?)) ORDER BY file, seq"
 _HELD = (
     "SELECT id, offset, head, tail, source, path, dev, ino, gone_at IS NULL, bad, restarts, kin,"
-    " (SELECT count(*) FROM keys WHERE file = files.id) FROM files WHERE id IN (SELECT value FROM json_each(?))"
+    " coalesce((SELECT max(seq) FROM keys WHERE file = files.id), 0),"
+    " (SELECT CASE WHEN length(keys) < ? THEN keys END FROM keys WHERE file = files.id ORDER BY seq DESC LIMIT 1)"
+    " FROM files WHERE id IN (SELECT value FROM json_each(?))"
 )
 _UPDATED = (
     "state = ?, waiting = ?, grown_at = CASE WHEN ? THEN ? ELSE grown_at END, failures = 0, retry_at = NULL,"
@@ -101,14 +107,19 @@ class _Session:
 
 @dataclass(slots=True)
 class _Held:
-    """What a batch must know of the row of a file that was read before; lists are JSON texts, mostly empty ones."""
+    """
+    What a batch must know of the row of a file that was read before; lists are JSON texts, mostly empty ones.
+
+    *seq* is of its last row of keys (0: it has none), *keys* what stands in that, None where nothing more goes into it.
+    """
 
     stands: tuple[int, bytes, bytes]
     place: tuple[Any, ...]  # source, path, device, inode, and whether it is there
     bad: str
     restarts: str
     kin: str
-    pieces: int
+    seq: int
+    keys: bytes | None
 
 
 @dataclass(slots=True)
@@ -118,7 +129,8 @@ class _Batch:
     files: list[tuple[Any, ...]] = field(default_factory=list)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)
-    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    keys: dict[tuple[int, int], bytes] = field(default_factory=dict)  # by file and place
+    longer_keys: dict[tuple[int, int], bytes] = field(default_factory=dict)
     anchors: dict[int, int] = field(default_factory=dict)
     copies: dict[int, list[int]] = field(default_factory=dict)
     hours: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -126,6 +138,7 @@ class _Batch:
     grown: list[tuple[Any, ...]] = field(default_factory=list)
     moved: list[tuple[Any, ...]] = field(default_factory=list)
     held: dict[int, _Held] = field(default_factory=dict)
+    taken: set[tuple[int, str]] = field(default_factory=set)  # source and path of files that are there
     held_parts: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict)
     sessions: dict[tuple[str, str], _Session] = field(default_factory=dict)
 
@@ -138,6 +151,8 @@ class IngestStore:
         self._connection = database.connection
         self._hosts: dict[int, str] = {}
         self._versions: dict[int, set[str]] = {}
+        self._censuses: dict[int, tuple[int, Census]] = {}  # by source, with the version of the database
+        self._known_at: dict[int, int] = {}  # by source, the version of the database when its rows were read
         self._unwritten: dict[int, int] = {}  # source -> time of a complete scan that found nothing new
 
     # -- sources and files
@@ -157,12 +172,29 @@ class IngestStore:
 
     def known(self, source_id: int) -> dict[str, Known]:
         """Return all files of the source that were there when last looked, by path."""
-        return {row[0]: Known._make(row[1:]) for row in self._connection.execute(_KNOWN, (source_id,))}
+        self._known_at[source_id] = self._version()
+        present, all_files = self._connection.execute(_SHARE, (source_id,)).fetchone() or (0, 0)
+        most = 2 * present > (all_files or 0)
+        rows = self._connection.execute(_KNOWN_THROUGH if most else _KNOWN, (source_id,))
+        return {row[0]: row for row in rows}
+
+    def census(self, source_id: int) -> Census | None:
+        """Return what `keep_census` was given last, None where anything was written since, by whomever."""
+        version, census = self._censuses.get(source_id, (0, None))
+        return census if census is not None and version == self._version() else None
+
+    def keep_census(self, source_id: int, census: Census) -> None:
+        """Keep *census*, made of the rows that `known` returned last, in memory."""
+        self._censuses[source_id] = (self._known_at[source_id], census)
+
+    def _version(self) -> int:
+        """Return a number that is another one when another connection has written; our own writing clears censuses."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def known_at(self, source_id: int, paths: Sequence[str]) -> dict[str, Known]:
         """Return those of them that are at *paths*."""
         rows = self._connection.execute(_KNOWN_AT, (source_id, _json(paths)))
-        return {row[0]: Known._make(row[1:]) for row in rows}
+        return {row[0]: row for row in rows}
 
     def details(self, file_id: int) -> Details:
         """Return a file's row."""
@@ -200,14 +232,20 @@ class IngestStore:
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
         """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         found: list[bytes] = []
-        wanted = list(dict.fromkeys(file_ids))
-        for file_id in wanted:  # grows while it is gone through
-            if kin and len(wanted) < MAX_KIN:
-                told = self._connection.execute("SELECT kin, copies FROM files WHERE id = ?", (file_id,)).fetchone()
-                wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
+        for file_id in self.related(file_ids) if kin else dict.fromkeys(file_ids):
             rows = self._connection.execute("SELECT keys FROM keys WHERE file = ? ORDER BY seq", (file_id,))
             found.extend(row[0] for row in rows)
         return found
+
+    def related(self, file_ids: Iterable[int]) -> list[int]:
+        """Return the files and, nearest first and bounded, all that repeat or are repeated by one of them."""
+        wanted = list(dict.fromkeys(file_ids))
+        for file_id in wanted:  # grows while it is gone through
+            if len(wanted) >= MAX_KIN:
+                break
+            told = self._connection.execute("SELECT kin, copies FROM files WHERE id = ?", (file_id,)).fetchone()
+            wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
+        return wanted
 
     def moved(self, file_id: int, source_id: int, item: Item, *, now_ms: int) -> None:
         """Note that a file is now at *item*'s path, and unchanged."""
@@ -328,41 +366,44 @@ class IngestStore:
         """
         with self._transaction() as connection:
             batch = _Batch()
-            owners = self._owners(connection, readings)
+            owners = self._owners(connection, readings)  # and, as it goes on, of the anchors of the batch itself
             self._load_sessions(connection, readings, batch)
             self._load_held(connection, readings, batch)
+            self._load_taken(connection, readings, batch)
             (next_file,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
             (next_session,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sessions").fetchone()
             done: list[tuple[int, int | None, frozenset[int]]] = []
+            known = owners.keys()
             for place, reading in enumerate(readings):
-                shared = frozenset(
-                    owner
-                    for anchor in (*reading.anchors, *reading.probes)
-                    if (owner := batch.anchors.get(anchor, owners.get(anchor))) is not None
-                    and owner not in reading.guarded
-                )
+                shared = _NOBODY
+                if not (known.isdisjoint(reading.anchors) and known.isdisjoint(reading.probes)):
+                    met = {owners[anchor] for anchor in (*reading.anchors, *reading.probes) if anchor in owners}
+                    shared = frozenset(met - reading.guarded)
                 if shared:
                     done.append((place, None, shared))
                     continue
-                self._refuse_counted(connection, batch, reading)
+                self._refuse_counted(batch, reading)
                 file_id = reading.file_id
                 if file_id is None:
                     file_id, next_file = next_file, next_file + 1
                     batch.files.append(_file_row(file_id, reading))
                 else:
-                    self._update_file(connection, batch, file_id, reading, now_ms)
-                for other in reading.guarded - {file_id}:
-                    batch.copies.setdefault(other, []).append(file_id)
+                    self._update_file(batch, file_id, reading, now_ms)
+                for other in reading.guarded:
+                    if other != file_id:
+                        batch.copies.setdefault(other, []).append(file_id)
                 for anchor in reading.anchors:
-                    batch.anchors.setdefault(anchor, owners.get(anchor, file_id))
-                if reading.slice.findings.keys:
-                    batch.keys.append((file_id, file_id, reading.slice.findings.keys))
+                    if anchor not in owners:
+                        owners[anchor] = batch.anchors[anchor] = file_id
+                findings = reading.slice.findings
+                if findings.keys:
+                    _add_keys(batch, file_id, findings.keys)
                 host = self._hosts[reading.source_id]
-                for tally in reading.slice.findings.sessions.values():
-                    session = batch.sessions.get((host, tally.session_id))
+                for name, tally in findings.sessions.items():
+                    session = batch.sessions.get((host, name))
                     if session is None:
                         session = _Session(next_session, tally.kind, tally.parent, tally.cwds[:MAX_CWDS], new=True)
-                        batch.sessions[host, tally.session_id] = session
+                        batch.sessions[host, name] = session
                         next_session += 1
                     else:
                         _join_session(session, tally)
@@ -373,11 +414,10 @@ class IngestStore:
             self._note_sources(connection, written, now_ms)
         return done
 
-    def _refuse_counted(self, connection: sqlite3.Connection, batch: _Batch, reading: Reading) -> None:
+    def _refuse_counted(self, batch: _Batch, reading: Reading) -> None:
         """Raise `BusyError` where the file does not stand where it stood when *reading* began: it would count twice."""
         if reading.file_id is None:
-            query = "SELECT 1 FROM files WHERE source = ? AND path = ? AND gone_at IS NULL"
-            stale = connection.execute(query, (reading.source_id, reading.item.path)).fetchone() is not None
+            stale = (reading.source_id, reading.item.path) in batch.taken
         else:
             row, held = batch.held.get(reading.file_id), reading.held
             expected = None if held is None else (held.offset, held.head, held.tail)
@@ -412,6 +452,15 @@ class IngestStore:
                 held = [] if cwds == "[]" else msgspec.json.decode(cwds)
                 batch.sessions[host, name] = _Session(rowid, SessionKind(kind), parent, held, new=False)
 
+    def _load_taken(self, connection: sqlite3.Connection, readings: Sequence[Reading], batch: _Batch) -> None:
+        """Read which of the paths of files never seen before are known by now: to a scan that was quicker."""
+        wanted: dict[int, list[str]] = {}
+        for reading in readings:
+            if reading.file_id is None:
+                wanted.setdefault(reading.source_id, []).append(reading.item.path)
+        for source_id, paths in wanted.items():
+            batch.taken.update((source_id, row[0]) for row in connection.execute(_TAKEN, (source_id, _json(paths))))
+
     def _load_held(self, connection: sqlite3.Connection, readings: Sequence[Reading], batch: _Batch) -> None:
         """Read what is held of the files that were read before, and of their parts that are added to, all at once."""
         wanted: set[int] = set()
@@ -426,7 +475,7 @@ class IngestStore:
                 if session is not None:
                     pairs.append((reading.file_id, session.rowid))
         if wanted:
-            for row in connection.execute(_HELD, (_json(sorted(wanted)),)):
+            for row in connection.execute(_HELD, (KEYS_ROW, _json(sorted(wanted)))):
                 batch.held[row[0]] = _Held(row[1:4], row[4:9], *row[9:])
         if pairs:
             for row in connection.execute(_PARTS, (_json(pairs),)):
@@ -444,15 +493,22 @@ class IngestStore:
         row = session.rowid
         first, last, calls = tally.first_ms, tally.last_ms, tally.tool_calls
         counts = [tally.records, tally.unreadable, tally.user_turns, tally.assistant_turns]
+        told = _json(calls) if calls else "{}"
         if reading.file_id is not None:
             held = batch.held_parts.get((file_id, row))
             if held is not None:
-                counts = [a + b for a, b in zip(counts, held, strict=False)]
-                first = min((at for at in (first, held[4]) if at is not None), default=None)
-                last = max((at for at in (last, held[5]) if at is not None), default=None)
-                if held[6] != "{}":
-                    calls = summed(msgspec.json.decode(held[6]), calls)
-        batch.parts.append((file_id, row, tally.side, *counts, first, last, _json(calls)))
+                records, unreadable, user_turns, assistant_turns, held_first, held_last, held_calls = held
+                counts[0] += records
+                counts[1] += unreadable
+                counts[2] += user_turns
+                counts[3] += assistant_turns
+                if first is None or (held_first is not None and held_first < first):
+                    first = held_first
+                if last is None or (held_last is not None and held_last > last):
+                    last = held_last
+                if held_calls != "{}":
+                    told = _json(summed(msgspec.json.decode(held_calls), calls)) if calls else held_calls
+        batch.parts.append((file_id, row, tally.side, *counts, first, last, told))
         mtime_ms = reading.item.mtime_ns // 1_000_000
         for s in tally.sightings:
             # No record near it has a time: the file's own is the best guess, and said to be one.
@@ -512,11 +568,15 @@ class IngestStore:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             batch.events,
         )
+        many("INSERT INTO keys VALUES (?, ?, ?)", [(*at, keys) for at, keys in batch.keys.items()])
         many(
-            "INSERT INTO keys (file, seq, keys) VALUES"
-            " (?, (SELECT coalesce(max(seq), 0) + 1 FROM keys WHERE file = ?), ?)",
-            batch.keys,
+            "UPDATE keys SET keys = ? WHERE file = ? AND seq = ?",
+            [(keys, *at) for at, keys in batch.longer_keys.items()],
         )
+        for file_id in {file_id for file_id, seq in batch.keys if seq > MERGE_KEYS_AT}:
+            whole = b"".join(self.keys([file_id], kin=False))
+            connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
+            connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
         for file_id, copies in batch.copies.items():
             (told,) = connection.execute("SELECT copies FROM files WHERE id = ?", (file_id,)).fetchone()
             held = json.loads(told)
@@ -535,11 +595,9 @@ class IngestStore:
             [(*at, turns) for at, turns in batch.days.items()],
         )
 
-    def _update_file(
-        self, connection: sqlite3.Connection, batch: _Batch, file_id: int, reading: Reading, now_ms: int
-    ) -> None:
-        done, held = reading.slice, batch.held[file_id]
-        if reading.guarded:
+    def _update_file(self, batch: _Batch, file_id: int, reading: Reading, now_ms: int) -> None:
+        done, item, held = reading.slice, reading.item, batch.held[file_id]
+        if len(reading.guarded) > 1 or file_id not in reading.guarded:
             known = json.loads(held.kin)
             more = reading.guarded.difference(known, [file_id])
             if more:
@@ -549,18 +607,16 @@ class IngestStore:
         if reading.restarted:
             told = [*json.loads(held.restarts), [now_ms, reading.restarted]]
             held.restarts = _json(told[-MAX_RESTARTS:])
-        row = _file_row(file_id, reading)[1:12]
-        rest = (reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
-        if held.place == (*row[:4], 1) and held.stands[1] == row[7]:
-            batch.grown.append((*row[4:7], *row[8:], *rest))
+        mtime_ns = item.mtime_ns if done.last else 0  # stopped in its middle, it must look changed to the next scan
+        marks = done.marks
+        rest = (done.state, done.waiting, reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
+        place = (reading.source_id, item.path, _signed(item.dev), _signed(item.ino))
+        if held.place == (*place, 1) and held.stands[1] == marks.head:
+            batch.grown.append((item.size, mtime_ns, done.offset, marks.tail, *rest))
         else:
-            batch.moved.append((*row, *rest))
+            batch.moved.append((*place, item.size, mtime_ns, done.offset, marks.head, marks.tail, *rest))
         # A second reading of the file in this batch is measured by the first, and refused where it begins before it.
         held.stands = (done.offset, done.marks.head, done.marks.tail)
-        if held.pieces >= MERGE_KEYS_AT:
-            whole = b"".join(self.keys([file_id], kin=False))
-            connection.execute("DELETE FROM keys WHERE file = ?", (file_id,))
-            connection.execute("INSERT INTO keys VALUES (?, 1, ?)", (file_id, whole))
 
     def _note_sources(self, connection: sqlite3.Connection, readings: Sequence[Reading], now_ms: int) -> None:
         """Add to the sources what `doctor` wants to know."""
@@ -588,6 +644,7 @@ class IngestStore:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection in a transaction that need not be on the platter when it ends; later ones are strict."""
+        self._censuses.clear()
         self._connection.execute("PRAGMA synchronous = NORMAL")
         try:
             with self._database.transaction() as connection:
@@ -605,6 +662,7 @@ class IngestStore:
             self._connection.execute("PRAGMA synchronous = FULL")
 
 
+_NOBODY: frozenset[int] = frozenset()
 _SUMS = ("oversize", "repeated", "naive_times", "future_times")
 
 
@@ -633,9 +691,24 @@ def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
         done.marks.tail,
         done.state,
         done.waiting,
-        _json(done.findings.bad),
-        _json(sorted(reading.guarded - {file_id})[:MAX_KIN]),
+        _json(done.findings.bad) if done.findings.bad else "[]",
+        _json(sorted(reading.guarded - {file_id})[:MAX_KIN]) if reading.guarded else "[]",
     )
+
+
+def _add_keys(batch: _Batch, file_id: int, keys: bytes) -> None:
+    """Put *keys* behind those of the file: into its last row while that is short, else into a row of their own."""
+    held = batch.held.get(file_id)
+    if held is None:
+        batch.keys[file_id, 1] = keys
+        return
+    if held.keys is not None and len(held.keys) + len(keys) <= KEYS_ROW:
+        held.keys += keys
+        at = (file_id, held.seq)
+        (batch.keys if at in batch.keys else batch.longer_keys)[at] = held.keys
+        return
+    held.seq += 1
+    held.keys = batch.keys[file_id, held.seq] = keys
 
 
 def _details(row: tuple[Any, ...]) -> Details:

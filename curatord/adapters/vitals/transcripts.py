@@ -40,13 +40,16 @@ class Listing(NamedTuple):
 def list_transcripts(source: Source, known: Mapping[str, Known], *, seconds: float = LIST_S) -> Listing:
     """Return what *source* lists now, one stat a file; *known* is what was read of it."""
     until = time.monotonic() + seconds
-    inodes = {(one.dev, one.ino): one for one in known.values()}
+    sizes = {path: size for path, _, _, _, size, _, _ in known.values()}
+    inodes = {(dev, ino): size for _, _, dev, ino, size, _, _ in known.values()}
     files, unread = 0, []
     try:
         for item in source.items():
             files += 1
-            read = known.get(item.path) or inodes.get((_signed(item.dev), _signed(item.ino)))
-            if read is None or read.size != item.size:
+            read = sizes.get(item.path)
+            if read is None:
+                read = inodes.get((_signed(item.dev), _signed(item.ino)))
+            if read != item.size:
                 unread.append(item.mtime_ns / 1e9)
             if files % 1000 == 0 and time.monotonic() > until:
                 return Listing(exists=True, unseen=tuple(source.problems))

@@ -19,7 +19,7 @@ decoder, which is slow but takes lone surrogates, cut characters and glued objec
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -60,12 +60,17 @@ class LineReader:
     Args:
         readline: The file's own `readline`, positioned at *offset*; it is given how many bytes to read at most.
         offset: Where reading begins.
+        short: The file itself, where it is known that none of its lines is longer than `MAX_LINE`: going through it
+            is quicker than asking for each line.
     """
 
-    __slots__ = ("_half", "_readline", "ended", "half_size", "offset", "oversize")
+    __slots__ = ("_half", "_readline", "_short", "ended", "half_size", "offset", "oversize")
 
-    def __init__(self, readline: Callable[[int], bytes], offset: int = 0) -> None:
+    def __init__(
+        self, readline: Callable[[int], bytes], offset: int = 0, *, short: Iterable[bytes] | None = None
+    ) -> None:
         self._readline = readline
+        self._short = short
         self._half = b""
         self.half_size = 0  # bytes that wait for their LF
         self.offset = offset
@@ -76,7 +81,7 @@ class LineReader:
         """Yield lines until some *most* bytes were read, or the file `ended`; to be run to its end."""
         at = self.offset
         stop = at + most
-        for line in iter(partial(self._readline, MAX_LINE + 1), b""):
+        for line in iter(partial(self._readline, MAX_LINE + 1), b"") if self._short is None else self._short:
             if line[-1] != 10:  # LF
                 rest = self._without_end(line, at)
                 if not rest:
