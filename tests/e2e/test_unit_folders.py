@@ -87,5 +87,6 @@ def test_a_made_unit_lets_through_what_the_configuration_names(tmp_path: Path) -
     assert told["notice"].startswith("curatord: ")
     assert "notice.failed" not in told["log"]
     assert [True, True] == [f"/home/me/.cache/{name}\n" in told["installed"] for name in ("curatord", "figures")]
-    assert "lies in" not in told["notes"]
-    assert "cannot be" not in told["notes"]
+    # Where the tests themselves lie, among temporary files, is another matter.
+    notes = [line for line in told["notes"].splitlines() if sys.executable not in line]
+    assert [] == [line for line in notes if "lies in" in line or "cannot be" in line]
