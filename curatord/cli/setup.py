@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -171,9 +172,11 @@ def _passing(prefix: str) -> Iterator[Path]:
     before = {number: signal.getsignal(number) for number in ending}
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
-    folder = tempfile.mkdtemp(prefix=prefix)
+    # The name is known before the folder is there: a signal right behind its making finds what to remove.
+    folder = Path(tempfile.gettempdir(), prefix + os.urandom(16).hex())
     try:
-        yield Path(folder)
+        folder.mkdir(mode=0o700)
+        yield folder
     finally:
         for number in ending:
             signal.signal(number, signal.SIG_IGN)  # the removal takes a moment, and half of one would be left for ever
