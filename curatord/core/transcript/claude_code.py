@@ -220,15 +220,15 @@ class ClaudeCodeParser:
         uuid = time = ""
         learning = LEARN
         shape = NO_RESULT
-        head, begin, tail, ends = shape
+        head, begin, tail, front, ends = shape
         for line, offset in lines:
             # A tool's output that nobody waits for: only what stands around it is looked at (`claude_shapes`).
             if line[51:begin] == head and not waiting:
-                stamp = stamp_at(line, line.find(b']},"uuid":"', begin))
+                stamp = stamp_at(line, line.find(b'}]},"uuid":"', begin) + 1)
                 if stamp is not None and (
                     line.endswith(SOURCE + line[15:51] + tail)
                     if tail
-                    else line.endswith(ends) and line.find(b',"isSidechain":', begin) < 0
+                    else line.endswith(ends) and line.find(front, begin) < 0
                 ):
                     ident, told = stamp.groups()
                     ident, told = ident.decode(), told.decode()
@@ -308,7 +308,7 @@ class ClaudeCodeParser:
                     elif kind != "user" or waiting or not blocks or blocks[0].type != "tool_result":
                         kind = ""
                     elif learning and (shape is NO_RESULT or line[51:begin] != head):
-                        shape = head, begin, tail, ends = result_shape(line)
+                        shape = head, begin, tail, front, ends = result_shape(line)
                         learning -= shape is NO_RESULT
                     if kind:
                         uuid, time = ident, told
@@ -330,7 +330,7 @@ class ClaudeCodeParser:
             session, cwd, version, low, high, tally, hour, rest, waiting = self._bearings()
             first, last, counts = hour[0], hour[1], tally.tool_calls
             if before != (session, cwd, version):
-                shape = head, begin, tail, ends = NO_RESULT
+                shape = head, begin, tail, front, ends = NO_RESULT
         if records:
             self._add_up(tally, hour, records, turns, first, last, uuid, time)
 

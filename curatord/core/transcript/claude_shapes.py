@@ -17,8 +17,9 @@ name in bare quotes shows a record. Hence:
 
 - Where the version names the record that is answered, the line must end with that id, the same as the parent's, and
   with the bytes that were learnt: a record that ran into this one, or was glued on behind it, ends with its own.
-- Where it does not, no further `,"isSidechain":` may stand in the line, and the end must be that of a `toolUseResult`
-  that is a nested object, which no record without an id has, or of the line right behind the time.
+- Where it does not, what the host writes between `isSidechain` and the folder may stand nowhere else in the line (a
+  longer word is looked for faster), and the end must be that of a `toolUseResult` that is a nested object, as neither a
+  record without an id has it nor one of the newer order, or that of the line right behind the time.
 
 What stands in the output is not looked at: a fault in there, where both ends are sound, is not seen, and the record is
 counted.
@@ -38,6 +39,7 @@ _FIRST = b'","isSidechain":'
 _USER = b'"type":"user","message":{"role":"user","content":[{'
 _ANSWERS = b'"tool_use_id":"'
 _IS_RESULT = b'"type":"tool_result",'
+_FRONT = re.compile(rb'","isSidechain":(?:true|false)(,"userType":"[^"\\]*","cwd":")')
 _LOOK = 4096  # so far into a line, and so far before its end, the fields are looked for
 _ENVELOPE = (b'"isSidechain":', b'"cwd":', b'"sessionId":', b'"version":')
 
@@ -52,16 +54,17 @@ class ResultShape(NamedTuple):
     A tool's result: `head` from behind the parent's id on, up to `begin`.
 
     `tail` is what follows the answered record's id, from its quote on; empty where the version writes none, and then
-    `ends` is how a line may end.
+    `front` is what each record has in front, and `ends` how a line may end.
     """
 
     head: bytes
     begin: int
     tail: bytes
+    front: bytes
     ends: tuple[bytes, ...]
 
 
-NO_RESULT = ResultShape(b"\n", 52, b"", ())  # no line has its LF there and goes on
+NO_RESULT = ResultShape(b"\n", 52, b"", b"", ())  # no line has its LF there and goes on
 
 
 def result_shape(line: bytes) -> ResultShape:
@@ -84,5 +87,8 @@ def result_shape(line: bytes) -> ResultShape:
     tail = line[found + len(source) - 1 :] if found >= 0 else b""
     if any((head + tail).count(name) != 1 for name in _ENVELOPE):
         return NO_RESULT
+    front = _FRONT.match(head)
+    if front is None and not tail:
+        return NO_RESULT
     feed = b"\n" if line.endswith(b"\n") else b""
-    return ResultShape(head, begin, tail, (b"}}" + feed, b"]}" + feed, b'Z"}' + feed))
+    return ResultShape(head, begin, tail, front[1] if front else b"", (b"}}" + feed, b"]}" + feed, b'Z"}' + feed))
