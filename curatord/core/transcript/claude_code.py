@@ -225,10 +225,10 @@ class ClaudeCodeParser:
             # A tool's output that nobody waits for: only what stands around it is looked at (`claude_shapes`).
             if line[51:begin] == head and not waiting:
                 stamp = stamp_at(line, line.find(b'}]},"uuid":"', begin) + 1)
-                if stamp is not None and (
-                    line.endswith(SOURCE + line[15:51] + tail)
-                    if tail
-                    else line.endswith(ends) and line.find(front, begin) < 0
+                if (
+                    stamp is not None
+                    and line.endswith(SOURCE + line[15:51] + tail if tail else ends)
+                    and line.find(front, begin) < 0
                 ):
                     ident, told = stamp.groups()
                     ident, told = ident.decode(), told.decode()

@@ -15,11 +15,11 @@ What must not happen is that a second record in the line is passed over: two pro
 that was cut, glue records together (formats page, section 0). Inside a JSON string every quote is escaped, so a field's
 name in bare quotes shows a record. Hence:
 
-- Where the version names the record that is answered, the line must end with that id, the same as the parent's, and
-  with the bytes that were learnt: a record that ran into this one, or was glued on behind it, ends with its own.
-- Where it does not, what the host writes between `isSidechain` and the folder may stand nowhere else in the line (a
-  longer word is looked for faster), and the end must be that of a `toolUseResult` that is a nested object, as neither a
-  record without an id has it nor one of the newer order, or that of the line right behind the time.
+- What each record of this order has in front may not stand in the line again: what ran into it, or was glued on behind
+  it, has it too. It is `isSidechain`, or what stands between that and the folder (a longer word is found faster).
+- The end must be one that a record without an id, or one of another order, has not: the id of the record that is
+  answered, where the version writes it, and what was learnt to follow it; else that of a `toolUseResult` that is a
+  nested object, or that of the line right behind the time.
 
 What stands in the output is not looked at: a fault in there, where both ends are sound, is not seen, and the record is
 counted.
@@ -54,7 +54,7 @@ class ResultShape(NamedTuple):
     A tool's result: `head` from behind the parent's id on, up to `begin`.
 
     `tail` is what follows the answered record's id, from its quote on; empty where the version writes none, and then
-    `front` is what each record has in front, and `ends` how a line may end.
+    `ends` is how a line may end. `front` is what each record has in front, behind its parent's id.
     """
 
     head: bytes
@@ -90,5 +90,6 @@ def result_shape(line: bytes) -> ResultShape:
     front = _FRONT.match(head)
     if front is None and not tail:
         return NO_RESULT
+    word = front[1] if front is not None else _FIRST[1:]
     feed = b"\n" if line.endswith(b"\n") else b""
-    return ResultShape(head, begin, tail, front[1] if front else b"", (b"}}" + feed, b"]}" + feed, b'Z"}' + feed))
+    return ResultShape(head, begin, tail, word, (b"}}" + feed, b"]}" + feed, b'Z"}' + feed))

@@ -116,8 +116,12 @@ def damaged(seed: int) -> bytes:
         line = one(version if chance.random() < 0.95 else chance.choice(FORMATS), number, chance)
         if chance.random() < 0.05:
             line = line.replace(b'"isSidechain":false', b'"isSidechain":true', 1)
+        if chance.random() < 0.2:  # another child of the parent before
+            line = line.replace(uuid(number - 1).encode(), uuid(number - 2).encode())
         how = chance.random()
-        if how < 0.08:
+        if how < 0.04:
+            line = line[: chance.randrange(len(line) + 1)] + line + b"\n"  # cut, and written once more
+        elif how < 0.08:
             line = line[: chance.randrange(len(line) + 1)]  # and the next one runs into it
         elif how < 0.12:
             line = line[: chance.randrange(len(line) + 1)] + b"\0" * chance.randrange(1, 9)
@@ -141,7 +145,7 @@ def test_damage_is_seen(seed: int) -> None:
 @pytest.mark.parametrize("version", FORMATS)
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=repr)
 @pytest.mark.parametrize("into", ["content", "outcome", "end"])
-@pytest.mark.parametrize("kind", ["result", "said", "called", "answered", "flat"])
+@pytest.mark.parametrize("kind", ["result", "said", "called", "answered", "flat", "sibling"])
 def test_a_glued_record_is_seen(version: str, outcome: Any, into: str, kind: str) -> None:
     """A record counts that ran into a result's content, into its outcome, or stands right behind it."""
     whole = result(version, 20, "some output\n" * 30, outcome=outcome)
@@ -152,6 +156,7 @@ def test_a_glued_record_is_seen(version: str, outcome: Any, into: str, kind: str
         "called": [called(version, 21, "pdf")],
         "answered": [answered(version, 21, {"type": "text", "text": "x"})],
         "flat": list(FLAT),
+        "sibling": [whole, result(version, 21, "x").replace(uuid(20).encode(), uuid(19).encode())],
     }[kind]:
         lines = [result(version, 10 + i, "x" * 50) for i in range(4)]
         lines += [whole[:cut] + second, result(version, 22, "x"), result(version, 23, "y")]
