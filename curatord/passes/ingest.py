@@ -244,6 +244,7 @@ class _Ingest:
         """List everything, read what changed, note how it ended."""
         jobs: list[_Job] = []
         listed: list[bool] = []
+        told: list[list[str]] = []  # of each source, what could not be looked at
         several = len({source.host for source in self._sources}) < len(self._sources)
         for number, source in enumerate(self._sources):
             try:
@@ -256,7 +257,9 @@ class _Ingest:
             except OSError as error:
                 self._note("problem", source.path, f"cannot be listed: {error.strerror}")
                 listed.append(False)
-            for problem in source.problems:
+            # A name that is no UTF-8 can be neither stored nor printed as it is, whatever host's reader met it.
+            told.append([_printable(problem) for problem in source.problems])
+            for problem in told[-1]:
                 self._note("problem", source.path, problem)
         # Files that are known in the order of their rows, which then lie side by side: after a burst over all of them
         # each batch would else write most pages of the database. The others behind them, oldest first: what such a file
@@ -271,7 +274,7 @@ class _Ingest:
             self._read_all(jobs, None)
         self._flush()
         self.report.sessions = len(self._touched)
-        for number, source in enumerate(self._sources):
+        for number in range(len(self._sources)):
             if self._reports[number].waiting:
                 self._store.missing(self._ids[number], now_ms=self._now_ms)
                 continue
@@ -280,7 +283,7 @@ class _Ingest:
                 now_ms=self._now_ms,
                 complete=listed[number] and not self.report.stopped,
                 present=self._reports[number].files,
-                problems=source.problems,
+                problems=told[number],
                 lazily=self._lazily and number not in self._touched_sources,
             )
 

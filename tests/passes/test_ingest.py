@@ -1166,6 +1166,20 @@ def test_a_new_file_counted_by_another_scan_is_not_counted_again(world: World, m
     assert world.rows() == {"s-1": A_LOG}
 
 
+def test_a_link_that_cannot_be_followed_and_named_ends_no_scan(world: World) -> None:
+    """A link to itself whose name is no UTF-8 is a problem with a printable name, and what was found is kept."""
+    a_log().write(world.projects)
+    odd = Path(os.fsdecode(os.fsencode(world.projects) + b"/\xff.jsonl"))
+    odd.symlink_to(odd)
+
+    report = world.scan()
+
+    assert world.rows() == {"s-1": A_LOG}
+    (told,) = [note.text for note in report.notes if note.kind == "problem"]
+    assert "\\xff.jsonl" in told
+    told.encode()
+
+
 def test_a_name_that_is_not_utf_8_stops_no_other(world: World) -> None:
     """Such a file is noted as a problem, by a printable name, in a scan and when an event names it."""
     a_log().write(world.projects)

@@ -304,7 +304,7 @@ class IngestStore:
             "SELECT complete_at, testifies_from, present, problems FROM sources WHERE id = ?", (source_id,)
         ).fetchone()
         complete_at, testifies, was_present, were_problems = row
-        same = was_present == present and were_problems == json.dumps(list(problems)[:MAX_PROBLEMS])
+        same = was_present == present and were_problems == _json(list(problems)[:MAX_PROBLEMS])
         if lazily and complete and complete_at is not None and same:
             if present:
                 self._unwritten[source_id] = now_ms

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from curatord.adapters.small_files import read_small
+from curatord.adapters.sources.walk import printable
 from curatord.core.doctor.sources import Retention
 from curatord.core.settings import HostName
 from curatord.errors import OwnershipError
@@ -52,13 +53,15 @@ def list_transcripts(source: Source, known: Mapping[str, Known], *, seconds: flo
             if read != item.size:
                 unread.append(item.mtime_ns / 1e9)
             if files % 1000 == 0 and time.monotonic() > until:
-                return Listing(exists=True, unseen=tuple(source.problems))
+                return Listing(exists=True, unseen=tuple(map(printable, source.problems)))
     except FileNotFoundError:
         return Listing(exists=False)
     except OSError as error:
         return Listing(exists=True, error=error.strerror or str(error))
     near = _near(source.path) if not files else ()
-    return Listing(exists=True, files=files, unread=tuple(unread), unseen=tuple(source.problems), near=near)
+    return Listing(
+        exists=True, files=files, unread=tuple(unread), unseen=tuple(map(printable, source.problems)), near=near
+    )
 
 
 def _signed(number: int) -> int:
