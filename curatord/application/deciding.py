@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from curatord.application.waiting import waiting_proposals
 from curatord.application.working import recover
-from curatord.core.curation import Proposal
+from curatord.core.curation import WITHDRAWN, Proposal
 from curatord.core.plan import (
     Action,
     Adopt,
@@ -71,7 +70,7 @@ _VERBS = {
 
 def pending(parts: Parts) -> list[dict[str, Any]]:
     """Return the contract's list of `pending`, oldest first, without what nobody can say yes to any more."""
-    return [_proposal_row(proposal) for proposal in _waiting(parts)]
+    return [_proposal_row(proposal) for proposal in waiting_proposals(parts)]
 
 
 def diff(parts: Parts, said: str) -> dict[str, Any]:
@@ -83,10 +82,8 @@ def diff(parts: Parts, said: str) -> dict[str, Any]:
 
 def approve(parts: Parts, said: Sequence[str] | None) -> Changes:
     """Apply proposals (None: all that wait) through the same gate as everything else."""
-    from curatord.passes.withdrawing import WITHDRAWN
-
     applier, now, stop = parts.applier, parts.clock.now(), parts.surroundings.stop
-    chosen = _waiting(parts) if said is None else _all_chosen(parts, said)
+    chosen = waiting_proposals(parts) if said is None else _all_chosen(parts, said)
     changes = _no_changes()
     refused: list[str] = []
 
@@ -426,29 +423,6 @@ def _add_outcomes(changes: Changes, outcomes: Iterable[ActionOutcome]) -> None:
             case Failed():
                 keys = targets(outcome.action) if outcome.action is not None else ()
                 changes["failed"].append({"skill": ", ".join(str(key) for key in keys[:5]), "error": outcome.error})
-
-
-def _waiting(parts: Parts) -> list[Proposal]:
-    """Return the proposals that wait for a yes and are about skills that are there; nothing is written."""
-    from curatord.passes.withdrawing import is_moot, why_gone
-
-    waiting = parts.store.proposals("pending")
-    if not waiting:
-        return []
-    roots = {settings.name: settings.path for settings in parts.config.libraries}
-
-    def is_gone(key: SkillKey) -> bool:
-        root = roots.get(key.library)
-        if why_gone(parts.store.skill(key)) is not None:
-            return True
-        if root is None or any(os.path.lexists(f"{root}/{key.rel}{end}") for end in ("", ".md")):
-            return False
-        try:  # an empty folder may be one that is not mounted just now
-            return any(not path.name.startswith(".") for path in Path(root).iterdir())
-        except OSError:
-            return False
-
-    return [proposal for proposal in waiting if not is_moot(proposal, is_gone)]
 
 
 def _chosen(parts: Parts, said: str) -> Proposal:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from curatord.application.waiting import count_waiting
 from curatord.core.cheap import dataclass, field
 from curatord.core.metrics import Family, Sample, place_names
 
@@ -76,7 +77,7 @@ def gauges_of(parts: Parts) -> Gauges:
     return Gauges(
         sources=tuple(sources),
         skills={name: parts.overview.skills()[name] for name in ("active", "stale", "archived")},
-        pending=parts.overview.pending(),
+        pending=count_waiting(parts),
         paused=parts.store.meta(PAUSED_SINCE) is not None,
         breaker_open=parts.open_breaker(parts.clock.now()) is not None,
         last_success_at=last.finished_at if last is not None else None,

@@ -1,4 +1,7 @@
-"""What `status` answers, from stored facts alone: it must be quick, and it must work beside a busy daemon."""
+"""
+What `status` answers, from stored facts: it must be quick, and it must work beside a busy daemon. Of the libraries it
+asks only whether the skills are there that something waits for.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.instance import running_daemon, silence_of
 from curatord.application.gating import gate_facts
+from curatord.application.waiting import count_waiting
 from curatord.core.gates import Closed, due
 from curatord.core.small_facts import PAUSED_SINCE, RUN_COUNT, library_facts
 from curatord.core.units import format_duration
@@ -70,7 +74,7 @@ def status(parts: Parts) -> dict[str, Any]:
         "archive_after": format_duration(config.lifecycle.archive_after),
         "mode": config.mode.value,
         "counts": _counts(parts, libraries),
-        "pending": overview.pending(),
+        "pending": count_waiting(parts),
         "sources": _sources(parts, daemon.get("scanned_at")),
         "libraries": [
             {"name": name, "path": path, "problems": facts.get("problems", [])} for name, path, facts in libraries

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from curatord.core.journal import JournalEntry
     from curatord.core.plan import Action
 
-__all__ = ["ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of"]
+__all__ = ["WITHDRAWN", "ActionRow", "HistoryRow", "Proposal", "ProposalStatus", "RunRow", "content_of"]
 
 ProposalStatus = Literal["pending", "approved", "rejected", "superseded"]
+WITHDRAWN = "withdrawn: "  # how the reason begins where a proposal was superseded since a skill of it was gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from curatord.application.metering import gauges_of
 from tests.distil_world import DistilWorld, patch, reply
 from tests.fakes.stub import needs_stub, stub
 
@@ -181,3 +182,14 @@ def test_a_yes_that_an_edit_overtook_says_what_to_do(world: DistilWorld) -> None
     assert f"curatord diff {waiting['id']}" in changes["hint"]
     assert f"curatord reject {waiting['id']}" in changes["hint"]
     assert [] == world.app.pending()
+
+
+def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
+    """Also before a run has taken back what nobody can say yes to, and so do the figures."""
+    before = world.app.status()["pending"]
+    shutil.rmtree(world.skills / "deploy")
+
+    assert 1 == before
+    assert [] == world.app.pending()
+    assert 0 == world.app.status()["pending"]
+    assert 0 == gauges_of(world.parts).pending
