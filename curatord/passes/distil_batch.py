@@ -19,6 +19,7 @@ from curatord.passes.consult import Consultation
 from curatord.passes.distil_order import DistilOrder, DistilResult
 from curatord.passes.distil_record import with_distil
 from curatord.passes.run import Curation, RunOrder, keep_record, prune_folders
+from curatord.passes.withdrawing import withdraw_gone
 
 __all__ = ["DistilBatch"]
 
@@ -77,8 +78,11 @@ class DistilBatch:
                     stop=asked,
                 )
                 if result.changed:
-                    after = curation.looker.look(now, remember=True).counts()
-                    self._record = replace(self._record, after=after)
+                    look = curation.looker.look(now, remember=True)
+                    self._record = replace(self._record, after=look.counts())
+                if self._record.run_id:  # a batch that is no run has no record to say it in; the next run does it
+                    told = withdraw_gone(curation.store, look)
+                    self._record = replace(self._record, warnings=(*self._record.warnings, *told))
             except CuratorError as error:
                 self._record = replace(self._record, error=str(error))
                 raise

@@ -3,7 +3,8 @@ One look at everything: libraries on disk, what is remembered, what transcripts 
 say of each skill. Commands that only look and runs that change start from the same value, so they cannot differ.
 
 Looking writes nothing to a library. What it learns of skills (first sights, absences, trusted content) is put into the
-store only where the caller says `remember`, which a run and a scan do and a reading command does not.
+store only where the caller says `remember`, which a run and a scan do and a reading command does not. Looking decides
+no proposal: whether what waits for a yes can still be done is asked by runs, of the look (passes/withdrawing.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol
 
 import msgspec
 
-from curatord.core.cheap import dataclass, field, replace
+from curatord.core.cheap import dataclass, field
 from curatord.core.idle import LibraryClock
 from curatord.core.library import LibrarySnapshot, Problem, Skill, linked_skills
 from curatord.core.lifecycle import Judge, SkillFacts, Verdict
@@ -137,10 +138,6 @@ class Records(Protocol):
         problems: Sequence[str],
     ) -> Observation:
         """Put what a look found into the store; return it as far as nobody has changed these records meanwhile."""
-        ...
-
-    def looked(self, look: Look) -> Sequence[str]:
-        """Take back what waits for a yes about skills that *look* did not find; return that in words."""
         ...
 
 
@@ -301,7 +298,7 @@ class Looker:
             for key, record in observations[snapshot.library].records.items():
                 known_now = facts[key] = self._facts(record, looked, usage.get(key, NO_USAGE))
                 verdicts[key] = judge(known_now)
-        found = Look(
+        return Look(
             now=now,
             libraries=looks,
             facts=facts,
@@ -309,8 +306,6 @@ class Looker:
             warnings=tuple(warning for look in looks.values() for warning in look.warnings),
             twins=self.twins,
         )
-        told = self.records.looked(found) if remember else ()
-        return replace(found, warnings=(*found.warnings, *told)) if told else found
 
     def _observe(
         self,

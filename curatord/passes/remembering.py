@@ -28,12 +28,11 @@ from curatord.core.small_facts import library_facts
 from curatord.core.values import ActionId, LibraryName, SkillKey
 from curatord.core.words import day
 from curatord.passes.proposals import KIND_ARCHIVE
-from curatord.passes.withdrawing import withdraw_gone
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
 
 if TYPE_CHECKING:
-    from curatord.passes.look import Look
+    pass
 
 __all__ = ["OBSERVED", "SkillMemory"]
 
@@ -108,10 +107,6 @@ class SkillMemory:
                 observation = observation.unless_overtaken(self.store.skills(library))
                 self._write(library, observation, now)
         return observation
-
-    def looked(self, look: Look) -> Sequence[str]:
-        """Take back what waits for a yes about skills that *look* did not find; return that in words."""
-        return withdraw_gone(self.store, look)
 
     def _write(self, library: LibraryName, observation: Observation, now: datetime) -> None:
         # The plain file first. No intent stands for any of this: cut before the records are put, the next look finds

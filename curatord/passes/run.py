@@ -58,6 +58,7 @@ from curatord.errors import BusyError, CuratorError, StateError
 from curatord.passes.distil_record import with_distil
 from curatord.passes.look import Look, Looker
 from curatord.passes.proposals import archive_of, ask, proposals_of
+from curatord.passes.withdrawing import withdraw_gone
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
 
@@ -464,6 +465,7 @@ class _Work:
             self._warn(curation.keep_house(self._names()))
         look = seen = curation.looker.look(now, remember=True, doubts=self.doubts)
         self._saw(look)
+        self._withdraw(look)
         if stop():
             self.undone = True
             self.record = replace(self.record, outcome=Outcome.INTERRUPTED)
@@ -471,6 +473,7 @@ class _Work:
         if self._distil(look, stop):
             # What it changed is judged as it stands now.
             look = curation.looker.look(now, remember=True, doubts=self.doubts)
+            self._withdraw(look)
         if stop():
             self.undone = True
             self.record = replace(self.record, after=look.counts(), outcome=Outcome.INTERRUPTED)
@@ -510,6 +513,7 @@ class _Work:
             self._apply(selection.apply, plan.actions, stop)
             if plan.actions:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
+                self._withdraw(look)
                 self._check_archived(look)
         if stop():
             self.undone = True
@@ -517,6 +521,7 @@ class _Work:
             changed = self._merge(look, selection, plan, stop)
             if changed:
                 look = curation.looker.look(now, remember=True, doubts=self.doubts)
+                self._withdraw(look)
         if look is not seen:
             self.record = replace(self.record, after=look.counts())
         self._warn(curation.notes())
@@ -541,6 +546,10 @@ class _Work:
 
     def _warn(self, words: Sequence[str]) -> None:
         self.record = replace(self.record, warnings=tuple(dict.fromkeys((*self.record.warnings, *words))))
+
+    def _withdraw(self, look: Look) -> None:
+        """Take back what waits on skills that are gone, ask again on those that are back; a dry run only says it."""
+        self._warn(withdraw_gone(self.curation.store, look, dry_run=self.order.dry_run))
 
     def _apply(self, verdicts: Sequence[Verdict], actions: Sequence[Action], stop: Callable[[], bool]) -> None:
         """Carry *actions* out one by one, so that whatever happens in between, what was done is in the record."""

@@ -6,16 +6,18 @@ archive, a proposal on it is withdrawn at once. A package that is only missing o
 mounted just now, so it counts as deleted only where the library could be read whole and still holds others.
 
 What was withdrawn waits again when its skill is back as it was, by an undo or a restore: the lesson was never refused.
-A proposal of many archivings at once is left to the rules, which ask again for what is still due.
+Archivings are left to the rules, which ask again for what is still due.
+
+Only runs decide this, each for its record to say it; a dry run says what it would do, and stores nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from curatord.core.curation import Proposal
+from curatord.core.curation import WITHDRAWN, Proposal
 from curatord.core.plan import Action, Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import SkillKey, State
@@ -25,10 +27,10 @@ if TYPE_CHECKING:
     from curatord.passes.look import Look
     from curatord.ports.curation_store import CurationStore
 
-__all__ = ["WITHDRAWN", "is_moot", "needed_skills", "why_gone", "withdraw", "withdraw_gone"]
+__all__ = ["is_moot", "needed_skills", "why_gone", "withdraw", "withdraw_gone"]
 
-WITHDRAWN = "withdrawn: "  # how the reason of such a decision begins
 ASKED_AGAIN_WITHIN = timedelta(days=90)
+_OF_RULES = (KIND_ARCHIVE, KIND_HELD)
 
 
 def needed_skills(actions: Iterable[Action]) -> tuple[SkillKey, ...]:
@@ -55,33 +57,27 @@ def why_gone(record: SkillRecord | None) -> str | None:
 
 
 def withdraw(
-    store: CurationStore,
-    gone: Callable[[SkillKey], str | None],
-    *,
-    now: datetime,
-    but: str | None = None,
-    there: Callable[[SkillKey], bool] = lambda _: False,
+    store: CurationStore, gone: Callable[[SkillKey], str | None], *, now: datetime, but: str | None = None
 ) -> tuple[str, ...]:
     """
     Withdraw each proposal that needs a skill of which *gone* says why it is not there; return that in words.
 
-    *but*: one that is left as it is, since it is being carried out. *there*: whether a skill stands there, where a new
-    one would be made.
+    *but*: one that is left as it is, since it is being carried out.
     """
-    withdrawn: list[str] = []
-    for waiting in store.proposals("pending"):
-        if waiting.id == but or waiting.kind == KIND_HELD:
-            continue
-        whys = [why for key in needed_skills(waiting.actions) if (why := gone(key)) is not None]
-        made = [action.key for action in waiting.actions if isinstance(action, CreateSkill)]
-        whys += [f"{key} stands there by now" for key in made if there(key)]
-        if whys and store.decide(waiting.id, "superseded", now=now, reason=WITHDRAWN + "; ".join(whys[:3])):
-            withdrawn.append(f"{waiting.summary} ({waiting.id}) is not asked any more: {'; '.join(whys[:3])}")
-    return tuple(withdrawn)
+    waiting = [proposal for proposal in store.proposals("pending") if proposal.id != but]
+    return tuple(
+        _not_asked(proposal, why)
+        for proposal, why in _moot(waiting, gone, lambda _: False)
+        if store.decide(proposal.id, "superseded", now=now, reason=WITHDRAWN + why)
+    )
 
 
-def withdraw_gone(store: CurationStore, look: Look) -> tuple[str, ...]:
-    """Withdraw the proposals on what *look* did not find, ask again those on what is back; return that in words."""
+def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) -> tuple[str, ...]:
+    """
+    Withdraw the proposals on what *look* did not find, ask again those on what is back; return that in words.
+
+    A *dry_run* decides and stores nothing, and says what would become of them.
+    """
 
     def gone(key: SkillKey) -> str | None:
         library = look.libraries.get(key.library)
@@ -94,26 +90,50 @@ def withdraw_gone(store: CurationStore, look: Look) -> tuple[str, ...]:
         doubtful = library.snapshot.observe_only or not library.snapshot.complete or not library.snapshot.skills
         return None if doubtful else f"{key} is not in the library any more"
 
-    return (*withdraw(store, gone, now=look.now, there=lambda key: key in look.live), *_back(store, look))
-
-
-def _back(store: CurationStore, look: Look) -> list[str]:
-    """Ask again what was withdrawn and could be done now, unless something newer is asked about the same skills."""
+    waiting = {proposal.id: proposal for proposal in store.proposals("pending")}
     told: list[str] = []
-    for proposal in store.withdrawn():
-        if (
-            look.now - (proposal.decided_at or proposal.created_at) > ASKED_AGAIN_WITHIN
-            or proposal.kind == KIND_ARCHIVE
-        ):
+    for proposal, why in _moot(tuple(waiting.values()), gone, lambda key: key in look.live):
+        if dry_run or store.decide(proposal.id, "superseded", now=look.now, reason=WITHDRAWN + why):
+            del waiting[proposal.id]
+            told.append(_not_asked(proposal, why, dry_run=dry_run))
+    return (*told, *_back(store, look, waiting.values(), dry_run=dry_run))
+
+
+def _moot(
+    waiting: Sequence[Proposal], gone: Callable[[SkillKey], str | None], there: Callable[[SkillKey], bool]
+) -> Iterator[tuple[Proposal, str]]:
+    """Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be."""
+    for proposal in waiting:
+        if proposal.kind == KIND_HELD:
+            continue
+        whys = [why for key in needed_skills(proposal.actions) if (why := gone(key)) is not None]
+        made = [action.key for action in proposal.actions if isinstance(action, CreateSkill)]
+        whys += [f"{key} stands there by now" for key in made if there(key)]
+        if whys:
+            yield proposal, "; ".join(whys[:3])
+
+
+def _not_asked(proposal: Proposal, why: str, *, dry_run: bool = False) -> str:
+    what = "would not be asked any more" if dry_run else "is not asked any more"
+    return f"{proposal.summary} ({proposal.id}) {what}: {why}"
+
+
+def _back(store: CurationStore, look: Look, waiting: Iterable[Proposal], *, dry_run: bool) -> list[str]:
+    """Ask again what was withdrawn and could be done now, unless something of *waiting* is about the same skills."""
+    asked = {key for proposal in waiting for key in proposal.targets}
+    told: list[str] = []
+    for proposal in store.withdrawn(since=look.now - ASKED_AGAIN_WITHIN):
+        if proposal.kind in _OF_RULES or not asked.isdisjoint(proposal.targets):
             continue
         wanted = {key: fingerprint for action in proposal.actions for key, fingerprint in expectations(action)}
         found = {key: look.live[key].fingerprint if key in look.live else None for key in wanted}
         if not wanted or found != wanted:
             continue
-        if any(set(other.targets) & set(proposal.targets) for other in store.proposals("pending")):
-            continue
-        if store.propose(proposal) == "new":
-            told.append(f"{proposal.summary} ({proposal.id}) waits again: what it is about is back")
+        again = proposal.id not in store.rejections() if dry_run else store.propose(proposal) == "new"
+        if again:
+            asked.update(proposal.targets)
+            what = "would wait again" if dry_run else "waits again"
+            told.append(f"{proposal.summary} ({proposal.id}) {what}: what it is about is back")
     return told
 
 

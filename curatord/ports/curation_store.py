@@ -147,8 +147,11 @@ class CurationStore(Protocol):
         """Return proposals, oldest first; *status* None: all."""
         ...
 
-    def withdrawn(self) -> tuple[Proposal, ...]:
-        """Return the proposals that were taken back since a skill of theirs was gone, oldest first."""
+    def withdrawn(self, *, since: datetime) -> tuple[Proposal, ...]:
+        """
+        Return the proposals that were taken back at or after *since* as a skill of theirs was gone (their reason begins
+        with `WITHDRAWN`), oldest first.
+        """
         ...
 
     def decide(self, proposal_id: str, status: str, *, now: datetime, reason: str = "") -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from curatord.adapters.store import Database, open_database
 from curatord.adapters.store.curation import SqliteCurationStore
-from curatord.core.curation import Proposal, RunRow
+from curatord.core.curation import WITHDRAWN, Proposal, RunRow
 from curatord.core.journal import (
     ArchiveChange,
     ArchiveItem,
@@ -249,6 +249,21 @@ def test_rejected_stays_rejected(store: CurationStore) -> None:
     assert "rejected" == store.propose(proposal("aaa"))
     assert "rejected" == store.propose(proposal("zzz"))
     assert {"aaa": "no", "zzz": "undone"} == {id_: r.reason for id_, r in store.rejections().items()}
+
+
+def test_withdrawn_proposals_are_those_of_late_that_a_gone_skill_superseded(store: CurationStore) -> None:
+    """From the given time on, that included; what was replaced, or withdrawn before, is not read at all."""
+    for id_, at, reason in [
+        ("old", NOW - timedelta(milliseconds=1), WITHDRAWN + "gone"),
+        ("then", NOW, WITHDRAWN + "gone"),
+        ("late", NOW + timedelta(days=1), WITHDRAWN + "gone"),
+        ("other", NOW, "replaced by late"),
+    ]:
+        store.propose(proposal(id_, kind=id_))
+        store.decide(id_, "superseded", now=at, reason=reason)
+    store.propose(proposal("waits"))
+
+    assert ["late", "then"] == [found.id for found in store.withdrawn(since=NOW)]
 
 
 def test_an_approved_proposal_is_marked_with_its_action(store: CurationStore) -> None:

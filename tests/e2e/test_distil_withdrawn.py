@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from curatord.application.metering import gauges_of
+from curatord.core.curation import WITHDRAWN, Proposal
+from curatord.core.plan import Archive
+from curatord.core.values import LibraryName, RelPath, SkillKey
+from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
+from curatord.passes.withdrawing import withdraw_gone
 from tests.distil_world import DistilWorld, patch, reply
 from tests.fakes.stub import needs_stub, stub
 
@@ -184,6 +191,63 @@ def test_a_yes_that_an_edit_overtook_says_what_to_do(world: DistilWorld) -> None
     assert [] == world.app.pending()
 
 
+def test_a_dry_run_withdraws_nothing_and_says_what_a_run_would(world: DistilWorld) -> None:
+    """No proposal is decided by looking: the next run that is none does what was said."""
+    shutil.rmtree(world.skills / "deploy")
+    dry = world.run(dry_run=True, llm=False)
+    left = [proposal.status for proposal in world.parts.store.proposals(None)]
+    world.run(llm=False)
+
+    assert ["pending"] == left
+    assert "would not be asked any more: lib/deploy is not in the library" in " ".join(dry["warnings"])
+    assert "superseded" == status(world)[0]
+
+
+def test_a_dry_run_asks_nothing_again_and_says_what_a_run_would(world: DistilWorld) -> None:
+    """What was withdrawn and could be done now stays as it is, and is named."""
+    world.app.archive(["deploy"])
+    world.app.restore(["deploy"], anyway=False)
+    dry = world.run(dry_run=True, llm=False)
+    left = [proposal.status for proposal in world.parts.store.proposals(None)]
+    world.run(llm=False)
+
+    assert ["superseded"] == left
+    assert "would wait again" in " ".join(dry["warnings"])
+    assert ["patch"] == [row["kind"] for row in world.app.pending()]
+
+
+def test_a_look_that_tells_nobody_withdraws_nothing(world: DistilWorld) -> None:
+    """Commands that look and remember, but have no word for it, leave it to the next run."""
+    shutil.rmtree(world.skills / "deploy")
+    world.app.adopt(["notes"], everything=False, agent_made=False, dry_run=True)
+
+    assert "pending" == world.parts.store.proposals(None)[0].status
+
+
+def test_a_batch_that_is_a_run_says_what_it_withdraws(tmp_path: Path) -> None:
+    """What waits on a skill that is gone is taken back between runs too, and the batch's record names it."""
+    script = [
+        reply(patch("deploy", "Use when deploying", "Use when deploying the app")),
+        reply(patch("notes", "1. Write them.", "1. Write them.\n1. Read them.")),
+    ]
+    with stub(tmp_path, script=script) as server:
+        world = DistilWorld(folder=tmp_path, url=server.url)
+        world.skill("deploy", description="Use when deploying it.")
+        world.skill("notes", "# Notes\n\n1. Write them.\n")
+        world.session("s1", CORRECTED)
+        world.run()
+        (waiting,) = world.app.pending()
+        shutil.rmtree(world.skills / "deploy")
+        world.session("s2", CORRECTED)
+        world.batch()
+        batch = world.parts.folders.read(world.parts.store.runs(1)[0].run_id)
+
+        assert "Read them" in world.text("notes")
+        assert "distil" == batch["trigger"]
+        assert f"{waiting['summary']} ({waiting['id']}) is not asked any more" in " ".join(batch["warnings"])
+        assert "superseded" == status(world)[0]
+
+
 def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     """Also before a run has taken back what nobody can say yes to, and so do the figures."""
     before = world.app.status()["pending"]
@@ -193,3 +257,48 @@ def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     assert [] == world.app.pending()
     assert 0 == world.app.status()["pending"]
     assert 0 == gauges_of(world.parts).pending
+
+
+def test_what_waits_is_read_once_however_much_was_withdrawn(
+    world: DistilWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of what was withdrawn only that which may be asked again."""
+    store = world.parts.store
+    (waiting,) = store.proposals("pending")
+    for number in range(5):
+        store.propose(replace(waiting, id=f"id{number}", kind=f"kind{number}"))
+        store.decide(f"id{number}", "superseded", now=world.clock.at, reason=WITHDRAWN + "gone")
+    look = world.parts.look()
+    asked: list[str | timedelta | None] = []
+    proposals, withdrawn = store.proposals, store.withdrawn
+
+    def counted(_: object, status: str | None = "pending") -> tuple[Proposal, ...]:
+        asked.append(status)
+        return proposals(status)
+
+    def since(_: object, *, since: datetime) -> tuple[Proposal, ...]:
+        asked.append(look.now - since)
+        return withdrawn(since=since)
+
+    monkeypatch.setattr(type(store), "proposals", counted)
+    monkeypatch.setattr(type(store), "withdrawn", since)
+
+    assert () == withdraw_gone(store, look)
+    assert ["pending", timedelta(days=90)] == asked
+
+
+@pytest.mark.parametrize("kind", [KIND_ARCHIVE, KIND_HELD])
+def test_archivings_are_not_asked_again_but_by_the_rules(world: DistilWorld, kind: str) -> None:
+    """Whether of one or of many: the skill that is back may be in use, and the rules judge it anew."""
+    key = SkillKey(library=LibraryName("lib"), rel=RelPath("notes"))
+    look = world.parts.look()
+    action = Archive(key=key, reason="r", expected=look.live[key].fingerprint)
+    proposal = Proposal(
+        id="held", kind=kind, library=key.library, targets=(key,), summary="s", reason="r", created_at=look.now,
+        actions=(action,),
+    )  # fmt: skip
+    world.parts.store.propose(proposal)
+    world.parts.store.decide("held", "superseded", now=look.now, reason=WITHDRAWN + "it was gone")
+
+    assert () == withdraw_gone(world.parts.store, look)
+    assert "superseded" == world.app.diff("held")["status"]

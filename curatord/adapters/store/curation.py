@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from curatord.adapters.store.database import Database, from_ms, to_ms
 from curatord.core.cheap import dataclass, field, fields, replace
-from curatord.core.curation import ActionRow, HistoryRow, Proposal, RunRow
+from curatord.core.curation import WITHDRAWN, ActionRow, HistoryRow, Proposal, RunRow
 from curatord.core.skill_record import SkillRecord
 from curatord.core.small_facts import FORGOTTEN_UNTIL, PAUSED_SINCE, REBUILT_FROM, REFILLED_AT
 from curatord.core.values import (
@@ -409,11 +409,14 @@ class SqliteCurationStore:
         """See `CurationStore.proposals`."""
         return self._proposals("", ()) if status is None else self._proposals("WHERE status = ?", (status,))
 
-    def withdrawn(self) -> tuple[Proposal, ...]:
+    def withdrawn(self, *, since: datetime) -> tuple[Proposal, ...]:
         """See `CurationStore.withdrawn`."""
-        return self._proposals("WHERE status = 'superseded' AND decided_reason LIKE 'withdrawn: %'", ())
+        return self._proposals(
+            "WHERE status = 'superseded' AND decided_at >= ? AND substr(decided_reason, 1, ?) = ?",
+            (to_ms(since), len(WITHDRAWN), WITHDRAWN),
+        )
 
-    def _proposals(self, where: str, given: tuple[str, ...]) -> tuple[Proposal, ...]:
+    def _proposals(self, where: str, given: tuple[str | int | None, ...]) -> tuple[Proposal, ...]:
         with self._reading() as db:
             rows = db.execute(
                 f"{_SELECT_PROPOSALS} {where} ORDER BY created_at, id",
