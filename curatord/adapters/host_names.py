@@ -3,13 +3,18 @@ Names that a host finds besides the skills of its libraries: its own commands, f
 
 Of Claude Code's home: `commands/**/*.md`, and of each plugin in `plugins/cache/<market>/<plugin>/<version>` its
 `skills/<name>/SKILL.md` and `commands/**/*.md`. Of the folders that a session worked in, and those above them up to the
-first with a `.git`: `.claude/commands` and `.claude/skills`. Only names are read, never a file, links are not followed,
-and what is looked at is bounded: a folder of a transcript may be anything by now.
+first with a `.git`: `.claude/commands` and `.claude/skills`.
+
+A folder of a transcript may be anything by now, so what is looked at is bounded by one budget of entries, whether they
+give a name or not, and only names are read, never a file. The user's own home, its `commands` and its `plugins/cache`
+may be links, as those who keep them in a repository have it; a project's `.claude` and what is in it may not. No link
+below is followed anywhere: one in a folder of skills counts as a skill of its name, whatever it points to.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 
 from curatord.core.cheap import dataclass
@@ -17,7 +22,7 @@ from curatord.core.host_commands import commands_of
 
 __all__ = ["HostNames"]
 
-MAX_ENTRIES = 20_000  # of one host's folders together
+MAX_ENTRIES = 20_000  # that are seen in all folders together
 MAX_FOLDERS = 8  # that a session worked in
 MAX_DEPTH = 4
 MAX_ABOVE = 12
@@ -43,30 +48,33 @@ class HostNames:
         found: dict[str, str] = {}
         if self.host != "claude-code":
             return found
-        left = MAX_ENTRIES
+        look = _Look(left=MAX_ENTRIES)
 
         def enter(names: Iterable[str], words: str) -> None:
-            nonlocal left
             for name in names:
-                if left <= 0:
-                    return
-                left -= 1
                 found.setdefault(name, words)
 
         enter(sorted(commands_of(self.host)), "a command of Claude Code's own")
         for home in dict.fromkeys(self.homes):
-            enter(_commands(f"{home}/commands"), f"the command files in {home}/commands")
-            for plugin, folder in _plugins(f"{home}/plugins/cache"):
-                enter(_skills(f"{folder}/skills"), f"the plugin {plugin}")
-                enter(_commands(f"{folder}/commands"), f"the plugin {plugin}")
+            enter(look.commands(f"{home}/commands"), f"the command files in {home}/commands")
+            for plugin, folder in look.plugins(f"{home}/plugins/cache"):
+                enter(look.skills(f"{folder}/skills"), f"the plugin {plugin}")
+                enter(look.commands(f"{folder}/commands"), f"the plugin {plugin}")
         for project in self._projects(cwds):
-            enter(_commands(f"{project}/.claude/commands"), f"the command files in {project}/.claude/commands")
-            enter(_skills(f"{project}/.claude/skills"), f"the skills in {project}/.claude/skills")
+            if _is_link(f"{project}/.claude"):
+                continue
+            for kind, read, words in (
+                ("commands", look.commands, "the command files"),
+                ("skills", look.skills, "the skills"),
+            ):
+                folder = f"{project}/.claude/{kind}"
+                if not _is_link(folder):
+                    enter(read(folder), f"{words} in {folder}")
         return found
 
     def _projects(self, cwds: Iterable[str]) -> Iterator[str]:
         seen: set[str] = set()
-        for cwd in list(dict.fromkeys(cwds))[:MAX_FOLDERS]:
+        for cwd in [cwd for cwd in dict.fromkeys(cwds) if "\0" not in cwd][:MAX_FOLDERS]:
             folder = os.path.normpath(cwd)
             for _ in range(MAX_ABOVE):
                 if not folder.startswith("/") or folder in ("/", self.home) or folder in seen:
@@ -78,39 +86,64 @@ class HostNames:
                 folder = folder.rpartition("/")[0]
 
 
-def _commands(folder: str, depth: int = 1) -> Iterator[str]:
-    """Yield the names of command files below *folder*; one in a subfolder has its file's name too."""
-    for entry in _listed(folder):
-        if entry.is_dir(follow_symlinks=False):
-            if depth < MAX_DEPTH and not entry.name.startswith("."):
-                yield from _commands(entry.path, depth + 1)
-        elif entry.name.endswith(".md"):
-            yield entry.name.removesuffix(".md")
+@dataclass(slots=True, kw_only=True)
+class _Look:
+    """What is read of folders, *left* entries at most."""
+
+    left: int
+
+    def commands(self, folder: str, depth: int = 1) -> Iterator[str]:
+        """Yield the names of command files below *folder*; one in a subfolder has its file's name too."""
+        for entry in self._listed(folder):
+            if _is_folder(entry):
+                if depth < MAX_DEPTH and not entry.name.startswith("."):
+                    yield from self.commands(entry.path, depth + 1)
+            elif entry.name.endswith(".md"):
+                yield entry.name.removesuffix(".md")
+
+    def skills(self, folder: str) -> Iterator[str]:
+        """Yield the names of the skills in *folder*."""
+        for entry in self._listed(folder):
+            if entry.is_symlink() or os.path.lexists(f"{entry.path}/SKILL.md"):
+                yield entry.name
+
+    def plugins(self, cache: str) -> Iterator[tuple[str, str]]:
+        """Yield each plugin's name with the folder of each version that is there."""
+        for market in self._folders(cache):
+            for plugin in self._folders(market.path):
+                for version in self._folders(plugin.path):
+                    yield plugin.name, version.path
+
+    def _folders(self, folder: str) -> Iterator[os.DirEntry[str]]:
+        return (entry for entry in self._listed(folder) if _is_folder(entry))
+
+    def _listed(self, folder: str) -> list[os.DirEntry[str]]:
+        """Return the entries of *folder* by name, none where it cannot be listed; those beyond what is left are not."""
+        found: list[os.DirEntry[str]] = []
+        if self.left <= 0:
+            return found
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    found.append(entry)
+                    self.left -= 1
+                    if self.left <= 0:
+                        break
+        except (OSError, ValueError):  # ValueError: no path can have such characters
+            return []
+        return sorted(found, key=lambda entry: entry.name)
 
 
-def _skills(folder: str) -> Iterator[str]:
-    for entry in _listed(folder):
-        if os.path.lexists(f"{entry.path}/SKILL.md"):
-            yield entry.name
-
-
-def _plugins(cache: str) -> Iterator[tuple[str, str]]:
-    """Yield each plugin's name with the folder of each version that is there."""
-    for market in _listed(cache):
-        for plugin in _listed(market.path):
-            for version in _listed(plugin.path):
-                yield plugin.name, version.path
-
-
-def _listed(folder: str) -> list[os.DirEntry[str]]:
-    """Return the entries of *folder* by name, none where it cannot be listed."""
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether *entry* is a folder and no link to one."""
     try:
-        with os.scandir(folder) as entries:
-            found = []
-            for entry in entries:
-                found.append(entry)
-                if len(found) >= MAX_ENTRIES:
-                    break
+        return entry.is_dir(follow_symlinks=False)
     except OSError:
-        return []
-    return sorted(found, key=lambda entry: entry.name)
+        return False
+
+
+def _is_link(path: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,10 +58,78 @@ def test_a_link_in_a_circle_and_a_flood_of_names_are_bounded(tmp_path: Path, mon
     home = tmp_path / ".claude"
     for number in range(300):
         touch(home / "commands" / f"name-{number}.md")
-    (home / "commands" / "circle").symlink_to(home / "commands")
     monkeypatch.setattr(host_names, "MAX_ENTRIES", 200)
+    flood = names(home)
+    monkeypatch.setattr(host_names, "MAX_ENTRIES", 2000)
+    (home / "commands" / "circle").symlink_to(home / "commands")
 
-    assert 200 == len(names(home))
+    assert 200 == sum(name.startswith("name-") for name in flood)
+    assert 300 == sum(name.startswith("name-") for name in names(home))
+
+
+def test_a_tree_that_gives_no_name_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget is of what is seen, in all folders together, not of what came of it."""
+    for place in ("app", "api"):
+        for number in range(60):
+            (tmp_path / place / ".claude" / "commands" / f"d{number}" / "e").mkdir(parents=True)
+    seen: list[str] = []
+    real = os.scandir
+
+    def counted(folder: str) -> Any:
+        seen.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    monkeypatch.setattr(host_names, "MAX_ENTRIES", 70)
+    names(tmp_path / ".claude", str(tmp_path / "app"), str(tmp_path / "api"))
+
+    assert len([folder for folder in seen if "/.claude/commands/" in folder]) <= 70
+
+
+@pytest.mark.parametrize("linked", [".claude", ".claude/commands", ".claude/skills"])
+def test_a_projects_linked_folder_is_not_followed(tmp_path: Path, linked: str) -> None:
+    """A transcript names the project; its link may lead anywhere."""
+    elsewhere = tmp_path / "elsewhere"
+    inside = {".claude": ["commands/private.md", "skills/private/SKILL.md"], ".claude/commands": ["private.md"]}
+    for name in inside.get(linked, ["private/SKILL.md"]):
+        touch(elsewhere / name)
+    link = tmp_path / "app" / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere)
+
+    assert "private" not in names(tmp_path / ".claude", str(tmp_path / "app"))
+
+
+def test_a_linked_skill_has_its_name_and_is_not_looked_into(tmp_path: Path) -> None:
+    """The host follows it; whether there is a skill behind it, nobody asks."""
+    (tmp_path / "app" / ".claude" / "skills").mkdir(parents=True)
+    (tmp_path / "app" / ".claude" / "skills" / "shared").symlink_to("/nowhere/at/all")
+
+    assert "shared" in names(tmp_path / ".claude", str(tmp_path / "app"))
+
+
+def test_the_users_own_home_may_be_a_link(tmp_path: Path) -> None:
+    """As those have it who keep it in a repository."""
+    touch(tmp_path / "dotfiles" / "claude" / "commands" / "ship-it.md")
+    (tmp_path / ".claude").symlink_to(tmp_path / "dotfiles" / "claude")
+
+    assert "ship-it" in names(tmp_path / ".claude")
+
+
+@pytest.mark.parametrize("cwd", ["/a\0b", "/a\ud800b"], ids=["nul", "surrogate"])
+def test_a_folder_that_no_path_can_be_is_passed_over(tmp_path: Path, cwd: str) -> None:
+    """A transcript may say anything; its other folders are looked at."""
+    touch(tmp_path / "app" / ".claude" / "commands" / "check-all.md")
+
+    assert "check-all" in names(tmp_path / ".claude", cwd, str(tmp_path / "app"))
+
+
+def test_folders_that_no_path_can_be_take_no_others_place(tmp_path: Path) -> None:
+    """Only so many folders are looked at; such are none of them."""
+    touch(tmp_path / "app" / ".claude" / "commands" / "check-all.md")
+    bad = [f"/a\0{number}" for number in range(host_names.MAX_FOLDERS)]
+
+    assert "check-all" in names(tmp_path / ".claude", *bad, str(tmp_path / "app"))
 
 
 def test_a_host_whose_names_are_not_known_has_none(tmp_path: Path) -> None:
