@@ -84,7 +84,7 @@ class Ends:
         now: The pass's one reading of the clock.
         dry: Nothing may be kept, only told.
         run_id: Asked where an outcome is a run's work.
-        warn: Hears once what makes sessions wait.
+        warn: Hears what makes sessions wait, once for each reason for which one begins to.
     """
 
     store: DistilStore
@@ -94,6 +94,7 @@ class Ends:
     run_id: Callable[[], RunId]
     warn: Callable[[str], None]
     _waiting: dict[str, list[SessionToDistil]] = field(default_factory=dict)
+    _announced: set[str] = field(default_factory=set)
 
     def settle(self, case: Case, outcome: SessionOutcome, *, asked: bool) -> bool:
         """Keep the outcome of a session, in one transaction with its watermark; in a dry run only tell it."""
@@ -158,9 +159,9 @@ class Ends:
         """Let a session wait, at *first* that long, since something stands in the way that passes by itself."""
         reason = redact(reason)
         self.tell(session, "error", reason)
-        first_heard = reason not in self._waiting
         self._waiting.setdefault(reason, []).append(session)
-        if session.look.waits == 0 and first_heard:
+        if session.look.waits == 0 and reason not in self._announced:  # whoever waited for the same before it
+            self._announced.add(reason)
             self.warn(f"a session is looked at later: {reason}")
         if not self.dry:
             self._keep(session, "error", reason, retry_at=self.now + pause(session.look.waits + 1, first), waits=True)

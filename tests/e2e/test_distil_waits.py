@@ -245,3 +245,22 @@ def test_a_library_that_is_closed_for_good_is_asked_after_more_and_more_seldom(o
     assert [("s1", "error"), ("s1", "updated")] == world.log()
     assert 1 == len(server.calls())
     assert "with tags" in path.read_text(encoding="utf-8")
+
+
+def test_a_session_that_begins_to_wait_is_announced_behind_one_that_waits(opened: Opened) -> None:
+    """The reason is old, that it holds up another is news; once for all that begin in the same pass."""
+    world, _ = opened()
+    world.skill("deploy")
+    world.run()
+    world.session("s1", CORRECTED, ago=30)
+    world.skills.rename(world.folder / "away")
+    world.run()
+    world.clock.at += timedelta(hours=5)
+    world.session("s2", CORRECTED, ago=2)
+    world.session("s3", CORRECTED, ago=2)
+    with capture_logs() as logs:
+        record = world.run()
+        world.run()
+
+    assert ["s1", "s2", "s3"] == [row["session_id"] for row in record["distil"]["sessions"]]
+    assert 1 == sum("is looked at later" in row["event"] for row in logs)
