@@ -61,7 +61,9 @@ class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):
     def as_it_was(self, session: SessionToDistil) -> SessionToDistil:
         """Return *session* with the watermarks and counts that the answer is about; what came later is seen later."""
         files = tuple(
-            replace(file, offset=min(file.offset, self.offsets[file.file_id][0]))
+            file
+            if file.offset <= self.offsets[file.file_id][0]
+            else replace(file, offset=self.offsets[file.file_id][0], counts=None)
             for file in session.files
             if self.offsets.get(file.file_id, UNREAD) != UNREAD  # what was away then is seen later too
         )

@@ -42,7 +42,12 @@ UNREAD = LookedTo(0, "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePart:
-    """One file (or database) that holds records of a session. *host*, *source* name the place it belongs to."""
+    """
+    One file (or database) that holds records of a session. *host*, *source* name the place it belongs to.
+
+    *counts*: the user turns and tool calls that it holds of the session up to *offset*, its sub-agents' too; None where
+    nobody knows.
+    """
 
     file_id: int
     source_id: int
@@ -54,6 +59,7 @@ class FilePart:
     gone: bool
     records: int
     last_ms: int | None
+    counts: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +92,9 @@ class SessionToDistil:
     A session with all that tells whether it is due.
 
     *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns*
-    and *tool_calls* are over its whole life, without files that went before anybody looked at them; *files* its own
-    (no sub-agents'), oldest first. *since_ms* stands for its oldest record after the last look. *first_seen_ms*: when
+    and *tool_calls* are over its whole life; of a file that is gone they hold what was looked at, since the last look's
+    hold that too, and nothing of one that went before anybody looked at it. *files* its own (no sub-agents'), oldest
+    first. *since_ms* stands for its oldest record after the last look. *first_seen_ms*: when
     its place was first read. *answer* is a reply that was decided on and not settled.
     """
 

@@ -11,7 +11,7 @@ import pytest
 
 from curatord.adapters.store.database import Database, open_database
 from curatord.adapters.store.distil import SqliteDistilStore
-from curatord.ports.distil_store import Judged, LookedTo, Settled, StoredCandidate
+from curatord.ports.distil_store import UNREAD, Judged, LookedTo, Settled, StoredCandidate
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MS = round(NOW.timestamp() * 1000)
@@ -107,6 +107,52 @@ def test_a_settled_session_begins_anew(database: Database) -> None:
     assert [candidate] == store.candidates("lib")
     store.forget_candidates(["c1"])
     assert [] == store.candidates("lib")
+
+
+def settled_at(store: SqliteDistilStore, row: int, offsets: dict[int, LookedTo]) -> None:
+    store.settle(
+        Settled(session=store.session(row), state="skipped", reason="", at=NOW, through_ms=MS - 9000, offsets=offsets)
+    )
+
+
+def test_of_a_file_that_is_gone_what_was_looked_at_counts(database: Database) -> None:
+    """Growth that nobody looked at is new when the file is back, whatever was looked at meanwhile, and never before."""
+    store = SqliteDistilStore(database)
+    looked = {1: LookedTo(10, "aabbccddeeff0011"), 2: LookedTo(10, "aabbccddeeff0011")}
+    settled_at(store, 3, looked)
+    part(database.connection, 1, 3, turns=6, last=MS)  # 4 more, unseen
+    database.connection.execute("UPDATE files SET offset = 20, gone_at = ? WHERE id = 1", (MS,))
+    gone = store.session(3)
+    part(database.connection, 2, 3, turns=8, last=MS)  # 3 more
+    database.connection.execute("UPDATE files SET offset = 16 WHERE id = 2")
+    grown = store.session(3)
+    settled_at(store, 3, {**looked, 2: LookedTo(16, "aabbccddeeff0011")})
+    again = store.session(3)
+    database.connection.execute("UPDATE files SET gone_at = NULL WHERE id = 1")
+    back = store.session(3)
+
+    assert [0, 3, 0, 4] == [session.new_turns for session in (gone, grown, again, back)]
+
+
+def test_a_gone_file_whose_look_kept_no_counts_counts_whole(database: Database) -> None:
+    """A look of an older version kept only how far it went."""
+    store = SqliteDistilStore(database)
+    settled_at(store, 3, {1: LookedTo(10, "aabbccddeeff0011")})
+    database.connection.execute(
+        'UPDATE distil_sessions SET offsets = \'{"1": [10, "aabbccddeeff0011"]}\' WHERE session = 3'
+    )
+    database.connection.execute("UPDATE files SET offset = 20, gone_at = ? WHERE id = 1", (MS,))
+
+    assert (7, 7) == (store.session(3).user_turns, store.session(3).look.user_turns)
+
+
+def test_a_file_that_went_unseen_does_not_count(database: Database) -> None:
+    """Nobody looked at it, so no look's counts hold it."""
+    store = SqliteDistilStore(database)
+    database.connection.execute("UPDATE files SET gone_at = ? WHERE id = 1", (MS,))
+    settled_at(store, 3, {1: UNREAD, 2: LookedTo(10, "aabbccddeeff0011")})
+
+    assert (5, 5) == (store.session(3).user_turns, store.session(3).look.user_turns)
 
 
 def test_an_outcome_that_cannot_be_kept_whole_is_not_kept_at_all(database: Database) -> None:

@@ -168,6 +168,30 @@ def test_a_file_that_a_scan_missed_is_looked_at_when_it_comes_back(opened: Opene
     assert [["one", "that is wrong", "fine"], sorted(later)] == [said(server)[0], sorted(said(server)[1])]
 
 
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_file_that_went_with_growth_unseen_hides_no_later_lesson(opened: Opened, *, grown: bool) -> None:
+    """The session goes on in another file: what it says there is new beside all that was looked at."""
+    world, server = opened()
+    path = world.session("s1", ["a", "b", "c", "that is wrong", "e", "f"], ago=20)
+    world.run()
+    world.clock.at += timedelta(hours=30)
+    if grown:
+        world.session("s1", ["one more"], ago=20)
+    world.app.scan()
+    path.rename(world.folder / "away")
+    world.app.scan()
+    there = world.claude / "projects" / "-home-dev-other" / "s1.jsonl"
+    there.parent.mkdir()
+    second = world.session("s1-part", ["two", "that is wrong again", "good"], ago=2)
+    there.write_text(second.read_text(encoding="utf-8").replace('"s1-part"', '"s1"'), encoding="utf-8")
+    second.unlink()
+    world.run()
+    world.run()
+
+    assert 2 == len(server.calls())
+    assert ["two", "that is wrong again", "good"] == said(server)[1]
+
+
 def test_a_session_whose_only_file_is_gone_waits_for_it(opened: Opened) -> None:
     """Nothing is settled over what nobody read."""
     world, server = opened()

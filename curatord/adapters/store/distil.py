@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -235,8 +235,11 @@ class SqliteDistilStore:
     def settle(self, settled: Settled, candidates: Sequence[StoredCandidate] = ()) -> None:
         """See `DistilStore.settle`."""
         session, at = settled.session, to_ms(settled.at)
-        offsets = {str(file_id): list(looked) for file_id, looked in settled.offsets.items()}
         with self._database.transaction() as connection:
+            (before,) = connection.execute(
+                "SELECT offsets FROM distil_sessions WHERE session = ?", (session.row,)
+            ).fetchone() or ("{}",)
+            offsets = _offsets(settled, json.loads(before))
             connection.execute(
                 "UPDATE distil_sessions SET state = ?, reason = ?, at = ?, looked_at = ?, through = ?, user_turns = ?,"
                 " tool_calls = ?, offsets = ?, failures = 0, retry_at = NULL, aside = 0, waits = 0, answer = NULL,"
@@ -412,6 +415,10 @@ class SqliteDistilStore:
 def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
     """Return one session of its joined rows, its own files' first."""
     first = parts[0]
+    looks = json.loads(first[15])
+    held = _held(parts)
+    gone = {part[28] for part in parts if part[33] is not None}
+    counts = [_looked_at(counts, looks.get(str(at), ())) if at in gone else counts for at, counts in held.items()]
     look = LastLook(
         state=first[8],
         reason=first[9],
@@ -420,7 +427,7 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         through_ms=first[12],
         user_turns=first[13],
         tool_calls=first[14],
-        offsets={int(file_id): LookedTo(*looked) for file_id, looked in json.loads(first[15]).items()},
+        offsets={int(file_id): LookedTo(*looked[:2]) for file_id, looked in looks.items()},
         failures=first[16],
         retry_ms=first[17],
         aside=bool(first[18]),
@@ -439,29 +446,58 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         answer=first[19],
         verdict=first[20],
         why=first[21],
-        files=tuple(_files(parts)),
+        files=tuple(_files(parts, held)),
         first_ms=min((part[25] for part in parts if part[25] is not None), default=None),
         last_ms=max((part[26] for part in parts if part[26] is not None), default=None),
         alive_ms=max((at for part in parts for at in (part[26], part[34]) if at is not None), default=None),
-        user_turns=sum(part[23] for part in parts if _counts(part, look)),
-        tool_calls=sum(sum(json.loads(part[24]).values()) for part in parts if _counts(part, look)),
+        user_turns=sum(turns for turns, _ in counts),
+        tool_calls=sum(calls for _, calls in counts),
         first_seen_ms=min(part[37] for part in parts),
     )
 
 
-def _counts(part: tuple[Any, ...], look: LastLook) -> bool:
+def _held(parts: Sequence[tuple[Any, ...]]) -> dict[int, tuple[int, int]]:
+    """Return by file the user turns and tool calls that it holds, its sub-agents' too."""
+    held: dict[int, tuple[int, int]] = {}
+    for part in parts:
+        turns, calls = held.get(part[28], (0, 0))
+        held[part[28]] = turns + part[23], calls + sum(json.loads(part[24]).values())
+    return held
+
+
+def _looked_at(held: tuple[int, int], looked: Sequence[Any]) -> tuple[int, int]:
     """
-    Return whether what a file says of its session can be looked at, or was.
+    Return the user turns and tool calls that were looked at of a file that is gone.
 
-    What is gone and was never looked at to its end counts again when it comes back: it is new then.
+    What the last look kept contains them: without them what the session says elsewhere would seem old. The rest of
+    *held* counts when the file comes back: it is new then.
     """
-    if part[33] is None:
-        return True
-    looked = look.offsets.get(part[28])
-    return looked is not None and looked.head != "" and looked.offset >= part[31]
+    if len(looked) < 2 or looked[1] == "":
+        return 0, 0
+    # Where the look did not keep how much it was, all of the file stands for it.
+    return (looked[2], looked[3]) if len(looked) > 2 else held
 
 
-def _files(parts: Sequence[tuple[Any, ...]]) -> Iterator[FilePart]:
+def _offsets(settled: Settled, before: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """
+    Return how far each file was looked at as it is kept: offset, head, and where known the turns and calls up to there.
+
+    A file that this look passed by, as it is gone, keeps what stood there *before*.
+    """
+    kept: dict[str, Sequence[Any]] = {}
+    files = {file.file_id: file for file in settled.session.files}
+    for file_id, looked in settled.offsets.items():
+        old, file = before.get(str(file_id), ()), files.get(file_id)
+        if file is not None and file.counts is not None and looked == (file.offset, file.head):
+            kept[str(file_id)] = [*looked, *file.counts]
+        elif list(old[:2]) == list(looked):
+            kept[str(file_id)] = old
+        else:
+            kept[str(file_id)] = list(looked)
+    return kept
+
+
+def _files(parts: Sequence[tuple[Any, ...]], held: Mapping[int, tuple[int, int]]) -> Iterator[FilePart]:
     for part in parts:
         if not part[22]:
             yield FilePart(
@@ -475,6 +511,7 @@ def _files(parts: Sequence[tuple[Any, ...]]) -> Iterator[FilePart]:
                 gone=part[33] is not None,
                 records=part[27],
                 last_ms=part[26],
+                counts=held[part[28]],
             )
 
 
