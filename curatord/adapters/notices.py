@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from curatord.core.inert import shorten
 from curatord.core.redact import redact
@@ -131,26 +132,42 @@ def _waited(
     Returns:
         Why something had to be ended, or None.
     """
-    assert process.stdin is not None, "it was asked for"
-    with contextlib.suppress(OSError):  # it need not read; a line fits into any pipe
-        process.stdin.write(text.encode() + b"\n")
-        process.stdin.flush()
-    with contextlib.suppress(OSError):
-        process.stdin.close()
     until = time.monotonic() + timeout_s
+    assert process.stdin is not None, "it was asked for"
     why = None
-    while process.poll() is None or (process.returncode == 0 and _is_anybody_left(process.pid)):
-        drain()
-        stopping = stop()
-        if stopping or time.monotonic() >= until:
-            what = "ended" if process.poll() is None else "it ended well, and what it left at work was ended"
-            why = f"{what}, since curatord stops" if stopping else f"{what} after {timeout_s:g} s"
-            break
-        time.sleep(LOOK_EVERY_S)
+    with process.stdin as pipe:  # nothing is ever left in its buffer: what goes there goes by the descriptor
+        os.set_blocking(pipe.fileno(), False)
+        left = _given(pipe, memoryview(text.encode("utf-8", "replace") + b"\n"))
+        while process.poll() is None or (process.returncode == 0 and _is_anybody_left(process.pid)):
+            left = _given(pipe, left)
+            drain()
+            stopping = stop()
+            if stopping or time.monotonic() >= until:
+                what = "ended" if process.poll() is None else "it ended well, and what it left at work was ended"
+                why = f"{what}, since curatord stops" if stopping else f"{what} after {timeout_s:g} s"
+                break
+            time.sleep(LOOK_EVERY_S)
     with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or one who became another user
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return why
+
+
+def _given(pipe: IO[bytes], left: memoryview) -> memoryview:
+    """
+    Write of *left* what *pipe* takes now, and close it after the last; return what is still to be written.
+
+    A command need not read: a pipe that is full is tried again at the next look, one that nobody reads ends it.
+    """
+    try:
+        while left:
+            left = left[os.write(pipe.fileno(), left) :]
+    except BlockingIOError:
+        return left
+    except OSError:
+        left = left[:0]
+    pipe.close()
+    return left
 
 
 def _is_anybody_left(group: int) -> bool:

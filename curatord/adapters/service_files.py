@@ -88,14 +88,14 @@ def make_folder(path: str, *, owner: tuple[int, int] | None = None) -> bool:
 
 def _make_for(path: str, owner: tuple[int, int]) -> None:
     """Make *path*, absolute and without links in it, step by step; what is made is given to *owner*."""
-    *above, last = [name for name in path.split("/") if name]
+    names = [name for name in path.split("/") if name]
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     folder = os.open("/", flags)
     try:
-        for name in (*above, last):
+        for left, name in zip(range(len(names) - 1, -1, -1), names, strict=True):
             made = False
             with contextlib.suppress(FileExistsError):
-                os.mkdir(name, 0o700 if name is last else 0o755, dir_fd=folder)
+                os.mkdir(name, 0o755 if left else 0o700, dir_fd=folder)
                 made = True
             inner = os.open(name, flags, dir_fd=folder)
             os.close(folder)

@@ -98,7 +98,7 @@ def _first_init(self: Any, /, *given: Any, **said: Any) -> None:
         if hasattr(cls, "__post_init__"):
             self.__post_init__()
         return
-    init = _compile_init(cls)
+    init = _compile_init(cls, _twin(cls))
     type.__setattr__(cls, "__init__", init)
     init(self, *given, **said)
 
@@ -132,9 +132,21 @@ def _twin(cls: type[Any]) -> type[Any] | None:
     return type(cls.__name__, cls.__bases__, {"__slots__": slots, "__setattr__": object.__setattr__})
 
 
-def _compile_init(cls: type[Any]) -> Callable[..., None]:
+def _of_heirs(cls: type[Any]) -> Callable[..., None]:
+    """Return what fills an instance of a class derived from *cls*, field by field; it is compiled when first called."""
+    made: list[Callable[..., None]] = []
+
+    def init(self: Any, /, *given: Any, **said: Any) -> None:
+        if not made:
+            made.append(_compile_init(cls, None))
+        made[0](self, *given, **said)
+
+    return init
+
+
+def _compile_init(cls: type[Any], twin: type[Any] | None) -> Callable[..., None]:
+    """Compile the `__init__` of *cls*, by way of its *twin* where there is one."""
     names: dict[str, Any] = {"__set": object.__setattr__, "__MISSING": _MISSING}
-    twin = _twin(cls)
     setter: object = cls.__setattr__
     free = twin is not None or setter is object.__setattr__
     positional: list[str] = []
@@ -168,8 +180,17 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
         else:
             body.append(f" __set(__self, {name!r}, {value})")
     if twin is not None:
-        names["__twin"] = twin
-        body = [" __own = __self.__class__", " __set(__self, '__class__', __twin)", *body, " __self.__class__ = __own"]
+        # An instance of a derived class may have a dictionary or slots besides, and no such can be of the twin.
+        names |= {"__twin": twin, "__cls": cls, "__of_heirs": _of_heirs(cls)}
+        said = [field for field in _fields(cls).values() if field.init]
+        handed = [f"{field.name}={field.name}" if field.kw_only else field.name for field in said]
+        body = [
+            " if __self.__class__ is not __cls:",
+            f"  return __of_heirs({', '.join(['__self', *handed])})",
+            " __set(__self, '__class__', __twin)",
+            *body,
+            " __self.__class__ = __cls",
+        ]
     if hasattr(cls, "__post_init__"):
         body.append(" __self.__post_init__()")
     parameters = ["__self", *positional, *(["*", *keywords] if keywords else [])]

@@ -73,7 +73,8 @@ class HostWords:
         # Where several skills share the name that the host's record is about, its pin holds for each of them.
         usage, pinned = self.facts.usage, False
         if usage:
-            named, headed = usage.get(skill.name), usage.get(skill.content.header_name or "")
+            header = skill.content.header_name
+            named, headed = usage.get(skill.name), usage.get(header) if header else None
             pinned = (named is not None and named.pinned) or (headed is not None and headed.pinned)
         return Standings(
             managed=answer.managed,

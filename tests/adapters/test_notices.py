@@ -25,12 +25,16 @@ ENVIRON = {
 
 
 def run(
-    *code: str, timeout_s: float = 20.0, stop: bool = False, stop_if: Callable[[], bool] | None = None
+    *code: str,
+    text: str = "curatord: marked 2 stale ✓",
+    timeout_s: float = 20.0,
+    stop: bool = False,
+    stop_if: Callable[[], bool] | None = None,
 ) -> str | None:
     """Run Python *code* as the user's command."""
     return run_command(
         [sys.executable, "-S", "-c", *code],
-        "curatord: marked 2 stale ✓",
+        text,
         environ=ENVIRON,
         facts={"CURATORD_RUN_ID": "1"},
         timeout_s=timeout_s,
@@ -209,3 +213,29 @@ def _alive(pid: int) -> bool:
 def test_a_stop_ends_it_at_once() -> None:
     """A daemon that is to stop does not wait for a chat room."""
     assert "ended, since curatord stops" == run("import time; time.sleep(600)", stop=True)
+
+
+LARGE = "x" * 1_000_000  # more than any pipe takes
+
+
+@pytest.mark.parametrize(("stop", "words"), [(False, "ended after 1 s"), (True, "ended, since curatord stops")])
+def test_a_command_that_reads_nothing_is_ended_too(tmp_path: Path, stop: bool, words: str) -> None:
+    """After its time and at a stop, where the text is larger than its pipe."""
+    code = "import sys, time; time.sleep(20); open(sys.argv[1], 'w')"
+
+    assert words == run(code, str(tmp_path / "lived"), text=LARGE, timeout_s=1, stop=stop)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_large_text_reaches_a_slow_reader_whole(tmp_path: Path) -> None:
+    """What a pipe does not take at once follows."""
+    out = tmp_path / "out"
+    code = "import sys, time; time.sleep(0.2); open(sys.argv[1], 'wb').write(sys.stdin.buffer.read())"
+
+    assert run(code, str(out), text=LARGE, timeout_s=300) is None
+    assert f"{LARGE}\n" == out.read_text()
+
+
+def test_a_command_that_closes_its_input_is_no_trouble() -> None:
+    """Though most of the text is still to come."""
+    assert run("import os, time; os.close(0); time.sleep(0.2)", text=LARGE) is None

@@ -409,6 +409,14 @@ def test_folders_made_for_somebody_are_theirs(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
+def test_only_the_last_folder_is_private(tmp_path: Path) -> None:
+    """Also where the one above it has the same name."""
+    make_folder(str(tmp_path / "a/a"), owner=(41234, 41235))
+
+    assert [0o755, 0o700] == [path.stat().st_mode & 0o777 for path in (tmp_path / "a", tmp_path / "a/a")]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes folders for others")
 def test_root_is_led_nowhere_by_a_users_link(tmp_path: Path) -> None:
     """A link in the home could hand over a folder of the system."""
     (tmp_path / "system").mkdir()

@@ -261,3 +261,45 @@ print(a[0] / b[0], b[1] / a[1])
 
     assert defining > 4
     assert making < 1.25
+
+
+@cheap(frozen=True, slots=True)
+class Wide:
+    """Of so many fields that it is filled by way of another class, by position and by name."""
+
+    a: int
+    b: int = 2
+    c: list[int] = field(default_factory=list)
+    d: int = field(default=4, kw_only=True)
+    e: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "e", self.e + self.a)
+
+
+class Plain(Wide):
+    """Derived without a word: it has a dictionary besides."""
+
+
+class Slotted(Wide):
+    """Derived with a slot of its own."""
+
+    __slots__ = ("more",)
+
+
+class Bare(Wide):
+    """Derived with nothing besides."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("cls", [Plain, Slotted, Bare, Wide])
+def test_a_derived_class_is_filled_as_often_as_wanted(cls: type[Wide]) -> None:
+    """The first few and all others, those of the class itself between them; each is of its own class."""
+    for number in range(20):
+        value, between = cls(number, d=number), Wide(number, 3, [number])
+
+        assert (cls, number, 2, [], number, number) == (type(value), value.a, value.b, value.c, value.d, value.e)
+        assert (Wide, number, 3, [number], 4) == (type(between), between.a, between.b, between.c, between.d)
+        with pytest.raises(FrozenInstanceError):
+            value.a = 1  # type: ignore[misc]  # what is tried
