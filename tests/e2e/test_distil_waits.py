@@ -186,6 +186,7 @@ def test_a_file_that_went_with_growth_unseen_hides_no_later_lesson(opened: Opene
     there.write_text(second.read_text(encoding="utf-8").replace('"s1-part"', '"s1"'), encoding="utf-8")
     second.unlink()
     world.run()
+    world.clock.at += timedelta(hours=1)  # the growth was seen just now, and is to be quiet for a while
     world.run()
 
     assert 2 == len(server.calls())
