@@ -385,6 +385,28 @@ def test_fork_counts_only_what_is_its_own(world: World) -> None:
     assert world.events() == [("s-1", "pdf-forms", "use"), ("s-2", "other-skill", "use")]
 
 
+@pytest.mark.parametrize("grows", ["original", "fork"])
+@pytest.mark.parametrize("scans", [1, 2])
+def test_message_that_was_forked_between_two_of_its_records_counts_once(world: World, grows: str, scans: int) -> None:
+    """Whichever file has the rest of a message, its first record may have been counted in the other one."""
+    log = a_log()
+    log.model({"type": "text", "text": "I look"}, message="msg_half")
+    fork = log.forked("s-2")
+    if scans == 2:
+        log.write(world.projects)
+        fork.write(world.projects)
+        world.scan()
+    grown, other = (log, fork) if grows == "original" else (fork, log)
+    grown.model({"type": "tool_use", "id": "toolu_half", "name": "Bash", "input": {}}, message="msg_half")
+    other.write(world.projects, settled_at=START)  # the older one is read first
+    grown.write(world.projects)
+
+    world.scan()
+
+    _, user, model, calls, _ = world.totals()
+    assert (1, 3, 2) == (user, model, calls)
+
+
 def test_original_that_grows_after_its_fork(world: World) -> None:
     """After a fork, both files grow on their own."""
     log = a_log()

@@ -512,6 +512,9 @@ class ClaudeCodeParser:
             self._findings.repeated += 1
             if self._heads is not None and len(self._heads) < ANCHOR_FIRST:
                 self._heads.append(self._key_before())
+            if record.message is not None and record.message.id is not None:
+                # Counted where it stands first; a further part of it that is new may follow here all the same.
+                self._messages[record.message.id] = None
             return
 
         account = self._current
