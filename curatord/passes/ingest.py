@@ -235,6 +235,7 @@ class _Ingest:
         self._ready: dict[int, Details] = {}
         self._ready_keys: dict[int, list[bytes]] = {}
         self._left: set[int] = set()  # files that this pass has marked gone
+        self._found: set[int] = set()  # rows whose file this pass has found, wherever that is now
         self._to_do = 0
         self._done = 0
 
@@ -318,22 +319,25 @@ class _Ingest:
             row = known.get(path)
             if row is None or row[1] in self._left:
                 row = None
-                self._notice_move(item)
+                self._notice_move(0, item)
             job = self._changed(0, item, row)
             if job is not None:
                 self._read_one(job)
         self._flush()
         self.report.sessions = len(self._touched)
 
-    def _notice_move(self, item: Item) -> None:
+    def _notice_move(self, number: int, item: Item) -> None:
         """
-        Mark the file gone that *item*, whose path is new, was until now.
+        Mark the file gone that *item*, whose path is new or was another's, was until now.
 
-        A whole scan lists first and so knows what is gone before it reads. Without this a moved file would be taken for
-        a copy of itself, and what its row holds of unfinished calls would wait there for ever.
+        A whole scan lists first and so knows which paths are gone before it reads, but not which files have changed
+        places. Without this a moved file would be taken for a copy of itself, and what its row holds of unfinished
+        calls would wait there for ever.
         """
-        from_stat = self._sources[0].item_at
-        for file_id, path in self._store.at_inode(self._ids[0], item):
+        from_stat = self._sources[number].item_at
+        for file_id, path in self._store.at_inode(self._ids[number], item):
+            if file_id in self._found:
+                continue
             try:
                 there = from_stat(path)
             except FileNotFoundError:
@@ -341,7 +345,7 @@ class _Ingest:
             except OSError:
                 continue  # it cannot be told; the whole scan will
             if there is None or (there.dev, there.ino) != (item.dev, item.ino):
-                self._mark_gone(self._sources[0].host, [file_id])
+                self._mark_gone(self._sources[number].host, [file_id])
 
     def _list(self, number: int, source: Source, *, check_links: bool) -> list[_Job]:
         news: News | None = None if check_links else getattr(source, "news", None)
@@ -540,17 +544,21 @@ class _Ingest:
 
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
+        kin: list[int] = []  # files that are not this one, and may have lent it their records
+        if job.file_id is not None and job.file_id in self._left:
+            kin.append(job.file_id)  # it was found under another name
+            job.file_id = None
         details = self._details(job.file_id) if job.file_id is not None else None
         if details is None and not self._any_gone(source.host):
             job.start = self._start(item, None)
             return True  # a new file that cannot have been another before: no need to look twice
         marks = source.examine(item, details.watermark.offset if details is not None else 0)
-        kin: list[int] = []  # files that are not this one, and may have lent it their records
         if details is not None and details.watermark.head not in (b"", marks.head) and not _same_inode(details, item):
             # Another file has taken the name. The old one is gone, or turns up elsewhere under its head.
             self._mark_gone(source.host, [details.file_id])
             kin.append(details.file_id)
             details = None
+            self._notice_move(job.source, item)
         if details is None:
             for candidate in self._store.gone_like(source.host, item, marks.head):
                 if candidate.file_id in self._adopted:
@@ -589,6 +597,8 @@ class _Ingest:
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
         job.details = details
         job.file_id = details.file_id if details is not None else None
+        if job.file_id is not None:
+            self._found.add(job.file_id)
         job.held = details.watermark if details is not None else None
         job.start = self._start(item, details, offset=offset, guard=guard, before=before)
         return True

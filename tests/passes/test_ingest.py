@@ -307,6 +307,33 @@ def test_another_file_under_the_same_name(world: World) -> None:
     assert world.rows() == {"s-1": A_LOG, "s-2": A_LOG}
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_files_that_swap_their_names_keep_what_waits(world: World, *, single: bool) -> None:
+    """A call that waits for its result moves with its file, also where the file's new name was another's."""
+    logs = [Log("s-1"), Log("s-2", start=START + timedelta(seconds=5))]
+    calls = []
+    for log in logs:
+        log.said("hello")
+        calls.append(log.call("Skill", skill=log.session))
+    paths = [log.write(world.projects) for log in logs]
+    world.scan()
+    spare = paths[0].with_suffix(".spare")
+    paths[0].rename(spare)
+    paths[1].rename(paths[0])
+    spare.rename(paths[1])
+
+    report = world.touch(*paths) if single else world.scan()
+
+    assert [] == report.notes
+    for log, call, path in zip(logs, calls, reversed(paths), strict=True):
+        log.result(call)
+        path.write_bytes(log.text())
+    world.scan()
+
+    assert [("s-1", "s-1", "use"), ("s-2", "s-2", "use")] == world.events()
+    assert (6, 2, 2, 2, 2) == world.totals()
+
+
 @pytest.mark.parametrize("how", ["renamed", "moved over file systems"])
 def test_moved_file_is_the_same_file(world: World, how: str) -> None:
     """A file under another name is known by its inode or its content, and only what it grew by is read."""
