@@ -194,6 +194,7 @@ class _Job:
     held: Watermark | None = None
     start: Start = _NOT_BEGUN
     restarted: str | None = None
+    kin: Sequence[int] = ()  # files that are not this one, and may have lent it their records
     guarded: frozenset[int] = frozenset()
 
 
@@ -487,11 +488,11 @@ class _Ingest:
             given = place + 1
             if not self._begin(job):
                 done[place] = PoolResult(place, (), TAKEN_CARE_OF)
-            elif job.item.size > POOL_ITEM or job.start.guard:
+            elif job.item.size > POOL_ITEM or job.start.guard or job.kin:
                 while turn < place:
                     collect(wait=True)
                 self._flush()
-                job.start = _NOT_BEGUN  # what was committed since may be history that it shares
+                self._guard_from(job, job.start.offset)  # what was committed since may be history that it shares
                 self._read_one(job)
                 turn = given
             elif workers.free:
@@ -544,7 +545,7 @@ class _Ingest:
 
     def _identify(self, job: _Job, source: Source) -> bool:
         item = job.item
-        kin: list[int] = []  # files that are not this one, and may have lent it their records
+        kin: list[int] = []
         if job.file_id is not None and job.file_id in self._left:
             kin.append(job.file_id)  # it was found under another name
             job.file_id = None
@@ -570,7 +571,6 @@ class _Ingest:
                     self._adopted.add(candidate.file_id)
                     break
                 kin.append(candidate.file_id)
-        guard = before = _NO_KEYS
         offset = 0
         if details is not None:
             answer = resume(details.watermark, Facts(head=marks.head, tail=marks.tail))
@@ -579,9 +579,22 @@ class _Ingest:
                 self._note("restart", item.path, answer.reason)
             else:
                 offset = answer.offset
+            kin += details.kin
+        job.details = details
+        job.file_id = details.file_id if details is not None else None
+        if job.file_id is not None:
+            self._found.add(job.file_id)
+        job.held = details.watermark if details is not None else None
+        job.kin = kin
+        self._guard_from(job, offset)
+        return True
+
+    def _guard_from(self, job: _Job, offset: int) -> None:
+        """Have *job* read from *offset*, past what the files hold that it may repeat, as they stand now."""
+        details, kin = job.details, job.kin
+        guard = before = _NO_KEYS
         if details is not None or kin:
             own = [details.file_id] if details is not None else []
-            kin += details.kin if details is not None else ()
             if kin and not self._unwritten.isdisjoint(self._store.related(kin)):
                 self._flush()  # what they were just found to hold must be asked too
             job.guarded = frozenset([*own, *kin])
@@ -595,13 +608,7 @@ class _Ingest:
             else:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
-        job.details = details
-        job.file_id = details.file_id if details is not None else None
-        if job.file_id is not None:
-            self._found.add(job.file_id)
-        job.held = details.watermark if details is not None else None
-        job.start = self._start(item, details, offset=offset, guard=guard, before=before)
-        return True
+        job.start = self._start(job.item, details, offset=offset, guard=guard, before=before)
 
     def _any_gone(self, host: str) -> bool:
         """Return whether a file of *host* is gone, or was when this was first asked; asked for each new file."""

@@ -15,7 +15,7 @@ from curatord.adapters.sources.pool import ProcessPool, reader_processes
 from curatord.core.settings import SourceSettings
 from curatord.passes import ingest
 from curatord.passes.ingest import ScanReport, scan
-from tests.claude_log import START, Log
+from tests.claude_log import START, Log, touch
 from tests.ingest_world import QUIET, World
 
 
@@ -63,6 +63,32 @@ def test_same_rows_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, 
     world.database.close()
     assert expected == got
     assert report.notes == []
+
+
+def test_what_is_gone_and_came_back_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file was moved and copied, and both went on: what they have in common is counted once, whoever reads them."""
+    monkeypatch.setattr(ingest, "POOL_FROM", 0)
+    world = World(tmp_path)
+    log = Log("s-1")
+    log.said("hello")
+    log.said("again")
+    path = log.write(world.projects)
+    world.scan()
+    copied, moved = (path.with_name(f"{name}.jsonl") for name in ("copied", "moved"))
+    copied.write_bytes(path.read_bytes())
+    path.rename(moved)
+    for number, file in enumerate((copied, moved), 1):
+        own = Log("s-1", name=f"own-{number}")
+        own.said("own")
+        with file.open("ab") as stream:
+            stream.write(own.text())
+        touch(file, log.at + timedelta(seconds=number))
+
+    pooled(world)
+
+    totals = world.totals()
+    world.database.close()
+    assert (4, 4, 0, 0, 0) == totals
 
 
 def test_unreadable_file_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
