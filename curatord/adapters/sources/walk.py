@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item
@@ -62,48 +62,51 @@ def walk(
                 raise
             problems.append(f"cannot list {folder}: {error.strerror}")
             continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                if name.endswith(suffixes):
-                    try:
-                        if entry.is_file():
-                            path = entry.path
-                            if not path.isascii() and not _is_text(path):
-                                problems.append(f"cannot name {printable(path)}: {_NOT_UTF8}")
+        try:
+            with entries:
+                for entry in entries:
+                    name = entry.name
+                    if name.endswith(suffixes):
+                        try:
+                            if entry.is_file():
+                                path = entry.path
+                                if not path.isascii() and not _is_text(path):
+                                    problems.append(f"cannot name {printable(path)}: {_NOT_UTF8}")
+                                    continue
+                                found = entry.stat()
+                                row = rows.pop(path, None)
+                                if row is not None:
+                                    _, _, _, ino, size, mtime_ns, special = row
+                                    if (
+                                        size == found.st_size
+                                        and mtime_ns == found.st_mtime_ns
+                                        and ino == found.st_ino
+                                        and found.st_nlink == 1
+                                        and not special
+                                    ):
+                                        if collect is not None:
+                                            collect.add(hash((path, ino, size, mtime_ns)))
+                                        continue
+                                    rows[path] = row
+                                elif census is not None:
+                                    mark = hash((path, found.st_ino, found.st_size, found.st_mtime_ns))
+                                    if mark in census and found.st_nlink == 1:
+                                        census.discard(mark)
+                                        continue
+                                yield _item(path, found)
                                 continue
-                            found = entry.stat()
-                            row = rows.pop(path, None)
-                            if row is not None:
-                                _, _, _, ino, size, mtime_ns, special = row
-                                if (
-                                    size == found.st_size
-                                    and mtime_ns == found.st_mtime_ns
-                                    and ino == found.st_ino
-                                    and found.st_nlink == 1
-                                    and not special
-                                ):
-                                    if collect is not None:
-                                        collect.add(hash((path, ino, size, mtime_ns)))
-                                    continue
-                                rows[path] = row
-                            elif census is not None:
-                                mark = hash((path, found.st_ino, found.st_size, found.st_mtime_ns))
-                                if mark in census and found.st_nlink == 1:
-                                    census.discard(mark)
-                                    continue
-                            yield _item(path, found)
+                        except FileNotFoundError:
+                            continue  # gone since it was listed, or a link to nowhere
+                        except OSError as error:
+                            problems.append(f"cannot look at {entry.path}: {error.strerror}")
                             continue
-                    except FileNotFoundError:
-                        continue  # gone since it was listed, or a link to nowhere
-                    except OSError as error:
-                        problems.append(f"cannot look at {entry.path}: {error.strerror}")
-                        continue
-                if entry.is_dir(follow_symlinks=False):
-                    if name not in skip_folders:
+                    if entry.is_dir(follow_symlinks=False):
+                        if name not in skip_folders:
+                            folders.append(entry.path)
+                    elif entry.is_symlink() and name not in skip_folders and _new_folder(entry.path, real_root, linked):
                         folders.append(entry.path)
-                elif entry.is_symlink() and name not in skip_folders and _new_folder(entry.path, real_root, linked):
-                    folders.append(entry.path)
+        except OSError as error:  # some file systems let a folder be opened and then refuse to say what is in it
+            problems.append(f"cannot list {folder}: {error.strerror}")
 
 
 def item_at(path: str) -> tuple[Item, bool]:
@@ -142,8 +145,12 @@ def _new_folder(path: str, real_root: str, linked: set[str]) -> bool:
     if not os.path.isdir(path):
         return False
     real = os.path.realpath(path)
-    inside: Callable[[str], bool] = lambda folder: real == folder or real.startswith(folder + os.sep)  # noqa: E731
-    if inside(real_root) or real_root.startswith(real + os.sep) or any(map(inside, linked)):
+    if _is_in(real, real_root) or _is_in(real_root, real) or any(_is_in(real, folder) for folder in linked):
         return False
     linked.add(real)
     return True
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Return whether *path* is *folder* or below it; both are real paths, and either may be `/`."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
@@ -187,3 +189,56 @@ def test_news_yields_what_is_special_or_has_several_names(tmp_path: Path) -> Non
     os.link(path, tmp_path / "link.txt")
 
     assert [str(path)] == [item.path for item in source.news(plain)]
+
+
+class Failing:
+    """What `os.scandir` gives for a folder that can be opened, and fails before its second entry is read."""
+
+    def __init__(self, folder: str) -> None:
+        self._entries = list(REAL_SCANDIR(folder))[:1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __iter__(self) -> Iterator[os.DirEntry[str]]:
+        yield from self._entries
+        raise OSError(errno.EIO, "Input/output error")
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is held open."""
+
+
+REAL_SCANDIR = os.scandir
+
+
+def test_a_folder_that_fails_while_it_is_listed_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of it is there, so are the other folders, and it is told."""
+    for folder in ("-bad", "-good"):
+        for number in range(2):
+            Log(f"{folder}-{number}").write(tmp_path, folder=folder)
+    bad = str(tmp_path / "-bad")
+    monkeypatch.setattr(os, "scandir", lambda folder: (Failing if folder == bad else REAL_SCANDIR)(folder))
+    source = a_source(tmp_path)
+
+    found = [Path(item.path).parent.name for item in source.items()]
+
+    assert ["-bad", "-good", "-good"] == sorted(found)
+    assert [f"cannot list {bad}: Input/output error"] == source.problems
+
+
+@pytest.mark.parametrize("target", ["/", ".."])
+def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    """It would lead through everything else there is, and the root has no name to begin with."""
+    Log("s-1").write(tmp_path, folder="-a")
+    (tmp_path / "-a" / "above").symlink_to(target)
+    listed: list[str] = []
+
+    def scandir(folder: str) -> Any:
+        listed.append(folder)
+        return REAL_SCANDIR(folder if len(listed) < 3 else tmp_path / "-a")
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    source = a_source(tmp_path)
+
+    assert 1 == len(list(source.items()))
+    assert [str(tmp_path), str(tmp_path / "-a")] == listed
