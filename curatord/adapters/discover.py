@@ -117,7 +117,7 @@ def discover(environ: Mapping[str, str], home: str | None, *, count: bool = Fals
             problems.append((path, f"overlaps {outer.path}; each skill must belong to one library"))
             continue
         skills = _count_skills(path) if count else 0
-        handed = _agent_made(path) if count and owner == "hermes" else 0
+        handed = _agent_made(path) if count and owner != "dsh" else 0  # whose libraries have no ledger (`core.layout`)
         seen[real] = FoundLibrary(name=name, path=path, host=owner, skills=skills, handed_over=handed)
     return Discovery(hosts=tuple(hosts), libraries=tuple(seen.values()), problems=tuple(problems))
 

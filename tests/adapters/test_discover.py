@@ -73,6 +73,21 @@ def test_two_names_of_one_folder_are_one_library(tmp_path: Path) -> None:
     assert [("claude", (str(tmp_path / ".agents/skills"),))] == [(lib.name, lib.same_as) for lib in libraries]
 
 
+@pytest.mark.parametrize("linked", [True, False])
+def test_what_a_ledger_hands_over_is_told_whosever_library_it_lies_in(tmp_path: Path, *, linked: bool) -> None:
+    """Hermes' ledger is heeded in every library that has one, so nobody may be told that nothing is handed over."""
+    home = ".hermes" if linked else ".claude"
+    a_skill(tmp_path / home / "skills", "one")
+    (tmp_path / home / "skills/.usage.json").write_text('{"one": {"created_by": "agent"}}', encoding="utf-8")
+    if linked:
+        (tmp_path / ".claude").mkdir()
+        (tmp_path / ".claude/skills").symlink_to(tmp_path / ".hermes/skills")
+
+    found = discover({}, str(tmp_path), count=True)
+
+    assert [("claude", 1)] == [(library.name, library.handed_over) for library in found.libraries]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """It is there, so silence would mislead."""
