@@ -778,8 +778,8 @@ class _Ingest:
                 self._mark_gone(self._reports[job.source].host, [job.file_id])
             return
         if isinstance(error, BlockingIOError):
-            # Its own program has it locked: nothing is wrong with it, and the next scan asks again.
-            self._note("waiting", path, str(error))
+            # Its own program has it locked, or moves it: nothing is wrong with it, and the next scan asks again.
+            self._note("waiting", path, error.strerror or str(error))
             return
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._note("failed", path, f"cannot be read: {text}")

@@ -14,12 +14,15 @@ from typing import Any
 
 import pytest
 
+from curatord.adapters.sources import json_lines
+from curatord.adapters.sources.walk import walk
 from curatord.adapters.store.ingest import IngestStore
 from curatord.core.cheap import replace
 from curatord.core.transcript.ids import id_key
 from curatord.errors import BusyError, StateError
 from curatord.passes import ingest
 from curatord.ports.ingest_store import Reading
+from curatord.ports.source import Item
 from tests.claude_log import BODY, START, Log, iso, touch
 from tests.ingest_world import World
 
@@ -621,6 +624,38 @@ def test_file_that_vanishes_between_listing_and_reading(world: World, monkeypatc
 
     assert [("vanished", str(path))] == [(note.kind, note.path) for note in report.notes]
     assert not report.failed
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_file_that_is_another_one_between_listing_and_reading(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, big: bool
+) -> None:
+    """It is not read under the size, time and inode of the one that was listed, or that one would look read."""
+    log, other = a_log(), a_log("s-2")
+    path = log.write(world.projects)
+    spare = path.with_suffix(".spare")
+    spare.write_bytes(other.text())
+    world.scan()
+    log.said("more" * (json_lines.WHOLE if big else 1))
+    with path.open("wb") as stream:
+        stream.write(log.text())
+
+    def walk_and_move(*args: Any, **more: Any) -> Iterator[Item]:
+        yield from walk(*args, **more)
+        path.rename(path.with_suffix(".kept"))
+        spare.rename(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(json_lines, "walk", walk_and_move)
+        report = world.scan()
+    path.rename(spare)
+    path.with_suffix(".kept").rename(path)
+    world.scan()
+
+    assert [("waiting", "another file has taken its place meanwhile; the next scan reads it")] == [
+        (note.kind, note.text) for note in report.notes
+    ]
+    assert {"s-1": (6, 0, 2, 2, {"Skill": 1}, 1)} == world.rows()
 
 
 def test_missing_place_waits(world: World) -> None:

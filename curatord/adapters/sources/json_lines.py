@@ -14,6 +14,7 @@ since then changes size and time, and the next scan sees it.
 from __future__ import annotations
 
 import copy
+import errno
 import functools
 import hashlib
 import io
@@ -172,6 +173,7 @@ class JsonLinesSource:
             return
         descriptor = open_quietly(item.path)
         with open(descriptor, "rb", buffering=BUFFER) as stream:
+            _refuse_another(descriptor, item)
             head = _head(os.pread(descriptor, HEAD, 0))
             if offset:
                 stream.seek(offset)
@@ -186,6 +188,20 @@ class JsonLinesSource:
         return below if os.sep == "/" else below.replace(os.sep, "/")
 
 
+def _refuse_another(descriptor: int, item: Item) -> None:
+    """
+    Raise `BlockingIOError` where another file took the path since *item* was listed.
+
+    Its records would be noted under the size, time and inode of the one that was meant, which would then look read.
+    The path is asked once more, since there are file systems whose inode numbers do not last.
+    """
+    found = os.fstat(descriptor)
+    if found.st_ino != item.ino or found.st_dev != item.dev:
+        now = os.stat(item.path)
+        if now.st_ino != item.ino or now.st_dev != item.dev:
+            raise BlockingIOError(errno.EAGAIN, "another file has taken its place meanwhile; the next scan reads it")
+
+
 def _look(item: Item, offset: int, most: int) -> _Rest:
     """Return the file's head and what it holds around *offset*: behind it only where that is at most *most* bytes."""
     begin = max(0, offset - TAIL)
@@ -193,6 +209,7 @@ def _look(item: Item, offset: int, most: int) -> _Rest:
     wanted = offset - begin + (left + MORE if 0 <= left <= most else 0)
     descriptor = open_quietly(item.path)
     try:
+        _refuse_another(descriptor, item)
         data = os.pread(descriptor, wanted, begin)
         first = data if not begin and wanted >= HEAD else os.pread(descriptor, HEAD, 0)
     finally:
