@@ -45,6 +45,7 @@ from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
     MAX_NAMES,
+    MAX_SESSION,
     OWN_MARK,
     Findings,
     HourTally,
@@ -498,8 +499,8 @@ class ClaudeCodeParser:
             self._last_id = uuid
         session = record.sessionId
         if session and session != self._session:
-            self._session = session
-            self._current = self._account(session)
+            self._session = session[:MAX_SESSION]
+            self._current = self._account(self._session)
             self._hour_to = ""
         time = record.timestamp or (record.snapshot.timestamp if record.snapshot is not None else None)
         if time:

@@ -26,6 +26,7 @@ __all__ = [
     "MAX_CWDS",
     "MAX_NAMES",
     "MAX_OFFSETS",
+    "MAX_SESSION",
     "OTHER",
     "OWN_MARK",
     "Findings",
@@ -40,6 +41,7 @@ DAY_MS = 24 * HOUR_MS
 MAX_CWDS = 16
 MAX_NAMES = 256  # distinct tool names a session, distinct unknown types an item; further ones are counted as OTHER
 MAX_OFFSETS = 32
+MAX_SESSION = 300  # characters of a session's id
 OTHER = "(other)"
 
 # A line of this text in a session's first prompt says that curatord itself asked (contract section 11; bugs B107).

@@ -34,6 +34,7 @@ from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
     MAX_NAMES,
+    MAX_SESSION,
     OWN_MARK,
     Findings,
     HourTally,
@@ -55,7 +56,6 @@ KEEP_IDS = 64  # ids that the state carries over; repetitions stand close togeth
 KEEP_PENDING = 256
 WINDOW = 65_536  # keys held in memory; a copy from further back within one file shows by its anchors
 _LOW = 0xFFFFFFFF
-MAX_SESSION = 300  # characters of a session's id
 
 Waiting = tuple[str, str, str, str, int | None, str | None, str | None, bool]
 

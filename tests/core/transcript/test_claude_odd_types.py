@@ -8,6 +8,7 @@ import pytest
 
 from curatord.core.transcript.claude_code import ClaudeCodeParser
 from curatord.core.transcript.claude_records import Record
+from curatord.core.transcript.events import MAX_SESSION
 from curatord.core.transcript.ids import Guard
 
 USUAL = {"type": "assistant", "uuid": "5b3f0e1c-0000-4000-8000-000000000001", "sessionId": "s", "cwd": "/a"}
@@ -37,3 +38,13 @@ def test_any_type_in_any_field(name: str, kind: str) -> None:
 
     tallies = parser.findings().sessions.values()
     assert (sum(t.records for t in tallies), sum(t.unreadable for t in tallies)) == (len(ODD), 0)
+
+
+def test_an_id_of_a_session_is_cut_where_it_is_no_id() -> None:
+    """A line may be an id of megabytes, which each list of sessions would show; the same line is the same session."""
+    records = [{**USUAL, "uuid": f"record-{number}", "sessionId": "s" * 1_000_000} for number in range(3)]
+    parser = ClaudeCodeParser("-p/s.jsonl", state=b"", fresh=True, guard=Guard(), before=Guard(), now_ms=0)
+
+    parser.feed([(json.dumps(record).encode(), 0) for record in records])
+
+    assert {"s" * MAX_SESSION: 3} == {name: tally.records for name, tally in parser.findings().sessions.items()}
