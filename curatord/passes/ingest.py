@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -327,17 +327,17 @@ class _Ingest:
         self._flush()
         self.report.sessions = len(self._touched)
 
-    def _notice_move(self, number: int, item: Item) -> None:
+    def _notice_move(self, number: int, item: Item, *, but: Collection[int] = ()) -> None:
         """
         Mark the file gone that *item*, whose path is new or was another's, was until now.
 
         A whole scan lists first and so knows which paths are gone before it reads, but not which files have changed
         places. Without this a moved file would be taken for a copy of itself, and what its row holds of unfinished
-        calls would wait there for ever.
+        calls would wait there for ever. *but*: rows that are left as they are.
         """
         from_stat = self._sources[number].item_at
         for file_id, path in self._store.at_inode(self._ids[number], item):
-            if file_id in self._found:
+            if file_id in but:
                 continue
             try:
                 there = from_stat(path)
@@ -559,7 +559,7 @@ class _Ingest:
             self._mark_gone(source.host, [details.file_id])
             kin.append(details.file_id)
             details = None
-            self._notice_move(job.source, item)
+            self._notice_move(job.source, item, but=self._found)
         if details is None:
             for candidate in self._store.gone_like(source.host, item, marks.head):
                 if candidate.file_id in self._adopted:
