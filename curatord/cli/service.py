@@ -294,7 +294,7 @@ def _notes(context: Context, loaded: Loaded) -> list[str]:
 
 def _is_seen(path: str, facts: ServiceFacts) -> bool:
     """Return whether a container with the mounts of *facts* finds *path*, which may go through links."""
-    from curatord.core.service.needs import within
+    from curatord.core.service.wide import within
 
     if os.path.realpath(path) == os.path.normpath(path):
         return True
@@ -326,8 +326,8 @@ def _needed(facts: ServiceFacts, kind: Kind) -> Sequence[str]:
 def _systemd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
     from curatord.core.service.facts import key_variables
     from curatord.core.service.mark import signed
-    from curatord.core.service.needs import within
     from curatord.core.service.systemd import system_unit, user_unit
+    from curatord.core.service.wide import within
 
     system = context.arguments.system
     own_state = system and "state_dir" not in loaded.origins

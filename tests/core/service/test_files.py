@@ -276,6 +276,8 @@ def test_a_line_break_in_a_path_is_refused() -> None:
         ([("/home/u/.hermes/skills", "/home/u/.hermes/skills/.archive")], ("/home/u/.hermes",)),
         ([("/home/u/skills", "/home/u/.skills-archive")], ("/home/u/.skills-archive", "/home/u/skills")),
         ([("/skills", "/.skills-archive")], ("/.skills-archive", "/skills")),
+        ([("/home/u/.config/skills", "/home/u/.config/a")], ("/home/u/.config/a", "/home/u/.config/skills")),
+        ([("/usr/share/a/skills", "/usr/share/a/old")], ("/usr/share/a/old", "/usr/share/a/skills")),
         ([("/data/agent/skills", "/mnt/old/archive")], ("/data/agent", "/mnt/old/archive")),
         (
             [
@@ -288,7 +290,7 @@ def test_a_line_break_in_a_path_is_refused() -> None:
     ],
 )
 def test_what_is_opened_for_libraries(libraries: list[tuple[str, str]], expected: tuple[str, ...]) -> None:
-    """The folder above each, but never a whole home or a folder at the root."""
+    """The folder above each, but none that holds much more: a home, settings, a folder at the root."""
     assert expected == writable_folders(libraries, home="/home/u")
 
 
