@@ -32,6 +32,7 @@ __all__ = [
     "SkillUse",
     "SourceState",
     "Totals",
+    "signed_inode",
 ]
 
 
@@ -39,9 +40,15 @@ Known = tuple[str, int, int, int, int, int, int]
 """
 A file's row as far as "unchanged?" needs it: path, file id, device, inode, size, mtime_ns, special.
 
-Device and inode are signed; *special*: it waits for something or failed, see its `Details`. A plain tuple, since a scan
-that finds nothing new makes one for each file and little else: names for its places would cost a tenth of it.
+Device and inode are signed (`signed_inode`); *special*: it waits for something or failed, see its `Details`. A plain
+tuple, since a scan that finds nothing new makes one for each file and little else: names for its places would cost a
+tenth of it.
 """
+
+
+def signed_inode(number: int) -> int:
+    """Return the inode or device *number* as rows hold it: some file systems use all 64 bits, SQLite's are signed."""
+    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 @dataclass(frozen=True, slots=True)
