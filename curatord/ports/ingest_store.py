@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curatord.core.cheap import dataclass, field
+from curatord.core.cheap import dataclass
 from curatord.core.values import Event, EventKind
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ __all__ = [
     "SessionRow",
     "SkillUse",
     "SourceState",
-    "Totals",
     "signed_inode",
 ]
 
@@ -250,18 +249,6 @@ class SourceState:
     problems: tuple[str, ...]
     bad: tuple[tuple[str, int, str], ...]
     stretches: tuple[Stretch, ...] = ()
-
-
-@dataclass(slots=True)
-class Totals:
-    """What a scan added to one source; collected by the pass, written with the batch."""
-
-    oversize: int = 0
-    repeated: int = 0
-    naive_times: int = 0
-    future_times: int = 0
-    unknown: dict[str, int] = field(default_factory=dict)
-    versions: set[str] = field(default_factory=set)
 
 
 class IngestWriter(Protocol):
