@@ -1,5 +1,5 @@
 """
-What a service needs besides libraries, transcripts and its state: where it tells others, and what it consults.
+What a service needs besides libraries and its state: where it tells others, and what it consults and reads.
 
 A file lies in a folder, and a folder is what a service manager can open or mount. One that holds much more than that
 file is not opened (`core.service.wide`), and the user is told what to do instead: a service that quietly never gives a
@@ -29,6 +29,7 @@ _OWN_PLACE = {
     "prompts": "{home}/.config/curatord/prompts",
     "api_key": "{home}/.config/curatord/keys/NAME",
     "llm.from_host": "{home}/.hermes",
+    "sources": "{home}/transcripts",
 }
 _BRING = {"api_key": "put the key into it, mode 0600,", "prompts": "make it", "llm.from_host": "start Hermes once"}
 
@@ -39,7 +40,7 @@ class Need:
     One file or folder outside of libraries and state.
 
     Attributes:
-        key: What names it: `notices.file`, `metrics.listen`, `prompts`, `api_key` or `llm.from_host`.
+        key: What names it: `notices.file`, `metrics.listen`, `prompts`, `api_key`, `llm.from_host` or `sources`.
         path: As the configuration has it, absolute.
         folder: The folder to open for it, links resolved.
         written: It is written, else only read.
@@ -110,7 +111,8 @@ def _note(need: Need, kind: Kind, *, home: str, writable: Sequence[str], seen: S
         again = ", then install again" if kind == "docker" else ""
         return f"{what} is not there: {_BRING[need.key]} before the start{again}"
     if kind == "docker" and not any(within(need.folder, one) for one in seen):
-        return f"{what} is not seen by the container, since {need.folder} holds {_wideness(need, home)}: {elsewhere}"
+        holds = _wideness(need, home) or "what it may write"
+        return f"{what} is not seen by the container, since {need.folder} holds {holds}: {elsewhere}"
     return None
 
 

@@ -205,10 +205,27 @@ def test_the_sidecar_mounts_everything_where_it_is() -> None:
         f"{NASTY}/.claude": False,
         "/mnt/with space": False,
         f"{NASTY}/.claude/projects": True,
-        NASTY: True,
+        f"{NASTY}/config.yaml": True,
     }
 
     assert expected == mounts(compose(nasty()))
+
+
+@pytest.mark.parametrize(
+    ("config", "mounted"),
+    [
+        ("/home/u/.config/curatord/config.yaml", "/home/u/.config/curatord"),
+        ("/etc/curatord/config.yaml", "/etc/curatord"),
+        ("/home/u/config.yaml", "/home/u/config.yaml"),
+        ("/etc/curatord.yaml", "/etc/curatord.yaml"),
+    ],
+)
+def test_a_configuration_is_mounted_with_its_folder_where_that_is_its_own(config: str, mounted: str) -> None:
+    """A file by itself stays the old one after a save; but nobody gets a home, or the system's settings, for it."""
+    text = compose(facts(config=config))
+
+    assert mounts(text)[mounted]
+    assert (mounted == config) == ("seen after a restart" in text)
 
 
 def test_the_sidecar_can_do_little() -> None:
