@@ -16,7 +16,8 @@ that was cut, glue records together (formats page, section 0). Inside a JSON str
 name in bare quotes shows a record. Hence:
 
 - What each record of this order has in front may not stand in the line again: what ran into it, or was glued on behind
-  it, has it too. It is `isSidechain`, or what stands between that and the folder (a longer word is found faster).
+  it, has it too. It is `isSidechain`; where the end tells records apart by itself it may be what this version has
+  between that and the folder (a longer word is found faster), which another version may not have.
 - The end must be one that a record without an id, or one of another order, has not: the id of the record that is
   answered, where the version writes it, and what was learnt to follow it; else that of a `toolUseResult` that is a
   nested object, or that of the line right behind the time.
@@ -90,6 +91,6 @@ def result_shape(line: bytes) -> ResultShape:
     front = _FRONT.match(head)
     if front is None and not tail:
         return NO_RESULT
-    word = front[1] if front is not None else _FIRST[1:]
+    word = front[1] if front is not None and tail else _FIRST[1:]
     feed = b"\n" if line.endswith(b"\n") else b""
     return ResultShape(head, begin, tail, word, (b"}}" + feed, b"]}" + feed, b'Z"}' + feed))

@@ -164,6 +164,19 @@ def test_a_glued_record_is_seen(version: str, outcome: Any, into: str, kind: str
 
 
 @pytest.mark.parametrize("version", FORMATS)
+def test_a_record_of_another_version_is_seen(version: str) -> None:
+    """Two programs may append to a file, and the newer one puts a field between others."""
+    newer = answered("2.1.29", 21, {"type": "text", "text": "x"}).replace(
+        b'"userType":"external",', b'"userType":"external","entrypoint":"cli",'
+    )
+    lines = [result(version, 10 + i, "x" * 50) for i in range(4)]
+    lines += [result(version, 20, "some output", outcome={"stdout": "x"}) + newer, result(version, 22, "x")]
+
+    assert b'"entrypoint"' in newer
+    either_way(b"\n".join(lines) + b"\n")
+
+
+@pytest.mark.parametrize("version", FORMATS)
 def test_output_is_not_decoded(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a run of results, the first is decoded and shows how the others look."""
     decoded = []
