@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -52,7 +52,7 @@ from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, Sk
 from curatord.errors import InputError
 from curatord.ports.library import PackageCache
 
-__all__ = ["DiskLibrary", "MemoryCache"]
+__all__ = ["DiskLibrary"]
 
 MAX_ARCHIVE_DEPTH = 6
 MAX_ARCHIVED = 50_000
@@ -61,24 +61,6 @@ PEEK_BYTES = 256 * 1024  # of a flat file, to see whether it has a description
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(SkillContent).decode
-
-
-class MemoryCache:
-    """Kept readings that live as long as this object: for the daemon's ticks and for tests."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, dict[str, tuple[bytes, bytes]]] = {}
-
-    def load(self, library: str) -> Mapping[str, tuple[bytes, bytes]]:
-        """Return all kept readings of *library*."""
-        return self._kept.get(library, {})
-
-    def keep(self, library: str, new: Mapping[str, tuple[bytes, bytes]], gone: Iterable[str]) -> None:
-        """Keep the *new* readings, forget the *gone*."""
-        kept = self._kept.setdefault(library, {})
-        for path in gone:
-            kept.pop(path, None)
-        kept.update(new)
 
 
 class DiskLibrary:
