@@ -7,12 +7,10 @@ Every error curatord raises on purpose, sorted by whose fault it is and what to 
     ├─ StateError                     our own files                      -> stop, 4
     │  ├─ StateTooNewError            written by a newer curatord
     │  ├─ StateForbiddenError         this user may not use it; only a person can change that
-    │  ├─ StateCorruptError           damaged; set aside, never replaced by an empty one
-    │  └─ JournalConflictError        an unfinished action met something nobody expected
+    │  └─ StateCorruptError           damaged; set aside, never replaced by an empty one
     ├─ BusyError                      another instance is at work        -> 5
     ├─ InputError                     others' data                       -> set that item aside, go on
     │  ├─ TranscriptError             has `offset` (bytes)
-    │  ├─ SkillFormatError            has `line` (1-based)
     │  └─ OwnershipError              an ownership file cannot be read: its library is protected
     ├─ ModelError                     -> ends the model pass, keeps the rest
     │  ├─ ModelUnavailableError       has `retry_after` (seconds or None)
@@ -31,12 +29,10 @@ __all__ = [
     "ConfigError",
     "CuratorError",
     "InputError",
-    "JournalConflictError",
     "ModelError",
     "ModelMisbehavedError",
     "ModelUnavailableError",
     "OwnershipError",
-    "SkillFormatError",
     "StateCorruptError",
     "StateError",
     "StateForbiddenError",
@@ -98,10 +94,6 @@ class StateCorruptError(StateError):
     """State is damaged; it is kept for inspection and never replaced silently."""
 
 
-class JournalConflictError(StateError):
-    """An unfinished action met a disk that is neither before nor after it."""
-
-
 class BusyError(CuratorError):
     """Another curatord holds the lock; *holder* says who where known."""
 
@@ -122,14 +114,6 @@ class TranscriptError(InputError):
     def __init__(self, message: str, *, offset: int = 0, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.offset = offset
-
-
-class SkillFormatError(InputError):
-    """A SKILL.md does not hold to the format; *line* is 1-based."""
-
-    def __init__(self, message: str, *, line: int = 0, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.line = line
 
 
 class OwnershipError(InputError):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from curatord.adapters.decisions import DecisionsFile
 from curatord.adapters.disk import Disk
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.adapters.mutate import FileMutator
 from curatord.adapters.packed_packages import PackedPackages
 from curatord.adapters.prompts import PromptFiles
@@ -36,6 +36,7 @@ from curatord.passes.consult import Consultation
 from curatord.passes.umbrella import LibraryCase, UmbrellaPass, UmbrellaResult
 from curatord.ports.model import Model
 from tests.fakes.model import HandClock, Memory
+from tests.fakes.package_cache import MemoryCache
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 LIB = LibraryName("lib")

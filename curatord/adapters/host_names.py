@@ -7,8 +7,8 @@ first with a `.git`: `.claude/commands` and `.claude/skills`.
 
 A folder of a transcript may be anything by now, so what is looked at is bounded by one budget of entries, whether they
 give a name or not, and only names are read, never a file. The user's own home, its `commands` and its `plugins/cache`
-may be links, as those who keep them in a repository have it; a project's `.claude` and what is in it may not. No link
-below is followed anywhere: one in a folder of skills counts as a skill of its name, whatever it points to.
+may be links, as those who keep them in a repository have it; no other is followed, be it a project's `.claude` or a
+plugin's `skills`. One in a folder of skills counts as a skill of its name, whatever it points to.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ class HostNames:
             for name in names:
                 found.setdefault(name, words)
 
+        def enter_unlinked(above: str, kind: str, words: str) -> None:
+            folder = f"{above}/{kind}"
+            if not _is_link(folder):
+                enter(look.skills(folder) if kind == "skills" else look.commands(folder), words)
+
         enter(sorted(commands_of(self.host)), "a command of Claude Code's own")
         for home in dict.fromkeys(self.homes):
             enter(look.commands(f"{home}/commands"), f"the command files in {home}/commands")
             for plugin, folder in look.plugins(f"{home}/plugins/cache"):
-                enter(look.skills(f"{folder}/skills"), f"the plugin {plugin}")
-                enter(look.commands(f"{folder}/commands"), f"the plugin {plugin}")
+                for kind in ("skills", "commands"):
+                    enter_unlinked(folder, kind, f"the plugin {plugin}")
         for project in self._projects(cwds):
-            if _is_link(f"{project}/.claude"):
-                continue
-            for kind, read, words in (
-                ("commands", look.commands, "the command files"),
-                ("skills", look.skills, "the skills"),
-            ):
-                folder = f"{project}/.claude/{kind}"
-                if not _is_link(folder):
-                    enter(read(folder), f"{words} in {folder}")
+            own = f"{project}/.claude"
+            if not _is_link(own):
+                enter_unlinked(own, "commands", f"the command files in {own}/commands")
+                enter_unlinked(own, "skills", f"the skills in {own}/skills")
         return found
 
     def _projects(self, cwds: Iterable[str]) -> Iterator[str]:
@@ -104,7 +104,7 @@ class _Look:
     def skills(self, folder: str) -> Iterator[str]:
         """Yield the names of the skills in *folder*."""
         for entry in self._listed(folder):
-            if entry.is_symlink() or os.path.lexists(f"{entry.path}/SKILL.md"):
+            if _is_link(entry.path) or os.path.lexists(f"{entry.path}/SKILL.md"):
                 yield entry.name
 
     def plugins(self, cache: str) -> Iterator[tuple[str, str]]:

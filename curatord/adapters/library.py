@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -27,7 +27,6 @@ from curatord.adapters.package import (
     fingerprint_of,
     is_racy,
     is_unchanged,
-    printable,
     read_beneath,
     read_content,
     survey,
@@ -47,12 +46,13 @@ from curatord.core.library import (
 )
 from curatord.core.names import SKILL_FILE, Layout, names_agree
 from curatord.core.ownership import LibraryView, ownership_facts
+from curatord.core.path_text import printable_path
 from curatord.core.settings import LibrarySettings
 from curatord.core.values import Fingerprint, LibraryName, RelPath, SkillKey, SkillName, skill_key
 from curatord.errors import InputError
 from curatord.ports.library import PackageCache
 
-__all__ = ["DiskLibrary", "MemoryCache"]
+__all__ = ["DiskLibrary"]
 
 MAX_ARCHIVE_DEPTH = 6
 MAX_ARCHIVED = 50_000
@@ -61,24 +61,6 @@ PEEK_BYTES = 256 * 1024  # of a flat file, to see whether it has a description
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(SkillContent).decode
-
-
-class MemoryCache:
-    """Kept readings that live as long as this object: for the daemon's ticks and for tests."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, dict[str, tuple[bytes, bytes]]] = {}
-
-    def load(self, library: str) -> Mapping[str, tuple[bytes, bytes]]:
-        """Return all kept readings of *library*."""
-        return self._kept.get(library, {})
-
-    def keep(self, library: str, new: Mapping[str, tuple[bytes, bytes]], gone: Iterable[str]) -> None:
-        """Keep the *new* readings, forget the *gone*."""
-        kept = self._kept.setdefault(library, {})
-        for path in gone:
-            kept.pop(path, None)
-        kept.update(new)
 
 
 class DiskLibrary:
@@ -319,7 +301,7 @@ class DiskLibrary:
             else:
                 reread += 1
                 content, signature = _read(package, begun_ns)
-                if signature is not None and printable(place) == place:
+                if signature is not None and printable_path(place) == place:
                     new[place] = (signature, _encode(content))
             if not package.flat or content.description or content.broken is not None:
                 skills.append(_skill(library, layout, package, content))
@@ -348,7 +330,7 @@ def _read(package: Package, begun_ns: int) -> tuple[SkillContent, bytes | None]:
 
 
 def _skill(library: LibraryName, layout: Layout, package: Package, content: SkillContent) -> Skill:
-    rel = printable(package.rel)
+    rel = printable_path(package.rel)
     broken = content.broken
     problems = content.problems
     if rel != package.rel:
@@ -368,19 +350,19 @@ def _skill(library: LibraryName, layout: Layout, package: Package, content: Skil
     if external is None and layout == "hermes" and rel.startswith("_org/"):
         external = "an organisation's mirror"
     if package.also_at:
-        words = f"links show it as {', '.join(printable(path) for path in package.also_at)} too"
+        words = f"links show it as {', '.join(printable_path(path) for path in package.also_at)} too"
         problems = (*problems, Problem(code="several-paths", words=words))
     return Skill(
         key=skill_key(library, rel),
-        path=printable(package.path),
+        path=printable_path(package.path),
         form="flat" if package.flat else "folder",
         content=content,
         broken=broken,
         problems=problems,
-        link_target=None if package.link_target is None else printable(package.link_target),
+        link_target=None if package.link_target is None else printable_path(package.link_target),
         external=external,
         foreign_vcs=_foreign_vcs(content.own_vcs or package.vcs),
-        also_at=tuple(map(printable, package.also_at)),
+        also_at=tuple(map(printable_path, package.also_at)),
     )
 
 
@@ -512,7 +494,7 @@ def _root_problems(library: LibraryName, root: str, names: frozenset[str]) -> It
 
 
 def _note(library: LibraryName, code: str, rel: str, words: str) -> LibraryProblem:
-    return LibraryProblem(library=library, code=code, severity="note", words=f"{printable(rel) or '.'}: {words}")
+    return LibraryProblem(library=library, code=code, severity="note", words=f"{printable_path(rel) or '.'}: {words}")
 
 
 def _archived(archive: str) -> tuple[tuple[ArchivedPackage, ...], list[tuple[str, str]]]:
@@ -546,13 +528,13 @@ def _archived(archive: str) -> tuple[tuple[ArchivedPackage, ...], list[tuple[str
 
 
 def _package_in_archive(path: str, category: str, *, flat: bool) -> ArchivedPackage:
-    folder = printable(path.rpartition("/")[2])
+    folder = printable_path(path.rpartition("/")[2])
     name, at = archived_name(folder.removesuffix(".md") if flat else folder)
     return ArchivedPackage(
-        path=printable(path),
+        path=printable_path(path),
         folder=folder,
         name=SkillName(name),
         archived_at=at,
-        category=printable(category),
+        category=printable_path(category),
         form="flat" if flat else "folder",
     )

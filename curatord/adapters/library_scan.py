@@ -23,10 +23,11 @@ from typing import Literal
 
 import msgspec
 
-from curatord.adapters.package import is_unchanged, printable, vcs_name
+from curatord.adapters.package import is_unchanged, vcs_name
 from curatord.core.cheap import dataclass, field
 from curatord.core.fingerprint import IGNORED_FOLDERS
 from curatord.core.names import SKILL_FILE, Layout
+from curatord.core.path_text import printable_path
 
 __all__ = ["Find", "Package", "entry_file_of", "find_at", "is_flat_name", "scan_library", "visible"]
 
@@ -415,7 +416,7 @@ def _behind_link(walk: _Walk, rel: str, shown: str, target: str) -> list[Package
 
 def _add_dead_link(walk: _Walk, rel: str, shown: str, error: OSError) -> None:
     try:
-        target = printable(str(Path(shown).readlink()))
+        target = printable_path(str(Path(shown).readlink()))
     except OSError:
         return  # gone since it was listed
     if error.errno == errno.ENOENT:

@@ -78,8 +78,8 @@ def run_command(
         text: For its standard input.
         environ: Our own variables, of which few are passed on.
         facts: Variables for it.
-        timeout_s: After how many seconds it is ended.
-        stop: Asked while it is waited for; once true it is ended too.
+        timeout_s: After how many seconds it and what it left at work are ended.
+        stop: Asked meanwhile; once true they are ended too.
     """
     passed = {name: value for name, value in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     try:
@@ -127,7 +127,8 @@ def _waited(
     process: subprocess.Popen[bytes], text: str, timeout_s: float, stop: Callable[[], bool], drain: Callable[[], None]
 ) -> str | None:
     """
-    Feed *process* and wait for its end and that of its group, draining what it says; end what is left.
+    Feed *process* and wait for its end and, where that is a good one, that of its group, draining what it says; end
+    what is left.
 
     Returns:
         Why something had to be ended, or None.
@@ -157,7 +158,8 @@ def _given(pipe: IO[bytes], left: memoryview) -> memoryview:
     """
     Write of *left* what *pipe* takes now, and close it after the last; return what is still to be written.
 
-    A command need not read: a pipe that is full is tried again at the next look, one that nobody reads ends it.
+    A command need not read: a pipe that is full is tried again at the next look, and one that nobody reads any more
+    takes the rest.
     """
     try:
         while left:

@@ -35,6 +35,7 @@ from curatord.core.fingerprint import (
 )
 from curatord.core.library import SkillContent
 from curatord.core.names import SKILL_FILE
+from curatord.core.path_text import printable_path
 from curatord.core.values import Fingerprint
 from curatord.errors import InputError
 
@@ -49,7 +50,6 @@ __all__ = [
     "is_racy",
     "is_unchanged",
     "open_beneath",
-    "printable",
     "read_beneath",
     "read_content",
     "survey",
@@ -160,12 +160,12 @@ def survey(path: str) -> Survey:
                 rows.append(_row(prefix + name, entry.stat(follow_symlinks=False)))
                 if is_dir:
                     if depth >= MAX_DEPTH:
-                        found.broken = f"folders nested more than {MAX_DEPTH} deep: {printable(prefix[1:] + name)}"
+                        found.broken = f"folders nested more than {MAX_DEPTH} deep: {printable_path(prefix[1:] + name)}"
                         continue
                     with os.scandir(entry.path) as scan:
                         waiting.append((f"{prefix}{name}/", sorted(scan, key=_by_name), depth + 1))
             except OSError as error:
-                found.broken = f"cannot be read: {printable(prefix[1:] + name)}: {error.strerror}"
+                found.broken = f"cannot be read: {printable_path(prefix[1:] + name)}: {error.strerror}"
                 continue
             if depth and len(name) == len(SKILL_FILE) and name.lower() == SKILL_FILE.lower():
                 found.nested.append(prefix[1:] + name)
@@ -193,7 +193,7 @@ def _odd_rows(rows: Sequence[Row], path: str) -> str | None:
     """Return why the package at *path* with *rows* must not be opened, or None."""
     total = 0
     for rel, mode, size, _, _, _ in rows:
-        name = printable(rel[1:] or path.rpartition("/")[2])
+        name = printable_path(rel[1:] or path.rpartition("/")[2])
         kind = stat.S_IFMT(mode)
         if kind == stat.S_IFREG:
             total += size
@@ -212,13 +212,6 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-
-
-def printable(name: str) -> str:
-    """Return *name* with bytes that are not UTF-8 as `\\xff`."""
-    if name.isascii():
-        return name
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def is_racy(found: Survey, begun_ns: int) -> bool:
@@ -259,7 +252,7 @@ def read_content(path: str, found: Survey, entry_file: str) -> SkillContent:
         try:
             files.append(_read_row(base, rel, row, keep=rel == entry_file))
         except PermissionError as error:
-            broken = broken or f"cannot be read: {printable(rel)}: {error.strerror}"
+            broken = broken or f"cannot be read: {printable_path(rel)}: {error.strerror}"
     return describe(
         files,
         entry_file,
@@ -284,7 +277,7 @@ def _read_row(base: str, rel: str, row: Row, *, keep: bool) -> ReadFile:
             target = str(Path(base, rel).readlink())
         except OSError as error:
             raise ChangedWhileReadError(f"{base}/{rel} changed while it was read") from error
-        return ReadFile(entry=link_entry(rel, target), data=None, link_target=printable(target))
+        return ReadFile(entry=link_entry(rel, target), data=None, link_target=printable_path(target))
     limit = MAX_ENTRY_BYTES if keep else MAX_TEXT_BYTES if rel.endswith((".md", ".markdown")) else 0
     try:
         descriptor = open_beneath(base, rel)

@@ -64,7 +64,8 @@ def facts_of(
     """
     real_home = os.path.realpath(home)
     roots = [_library(settings) for settings in config.libraries if settings.manage != "none"]
-    needs = [*_outlets(config), *_consulted(config), *_host_of_model(config, environ, home)]
+    sources = _transcripts(config, environ, home)
+    needs = [*_outlets(config), *_consulted(config), *_host_of_model(config, environ, home), *sources]
     outlets = openable(needs, home=real_home, written=True)
     consulted = [path for path in openable(needs, home=real_home, written=False) if _is_folder(path)]
     writable = innermost((*writable_folders(roots, home=real_home), *outlets))
@@ -79,7 +80,8 @@ def facts_of(
         gid=gid,
         writable=writable,
         read_only=read_only_folders(
-            [*_transcripts(config, environ, home), *consulted], kept_open=[*kept_open, *writable, *outlets]
+            [*(need.folder for need in sources if need.path == need.folder), *consulted],
+            kept_open=[*kept_open, *writable, *outlets],
         ),
         variables=carried_variables(environ),
         credentials=credentials_of(config),
@@ -144,17 +146,16 @@ def _library(settings: LibrarySettings) -> tuple[str, str]:
     return os.path.realpath(settings.path), os.path.realpath(archive_of(settings, layout))
 
 
-def _transcripts(config: Config, environ: Mapping[str, str], home: str) -> list[str]:
-    """Return the folders of all sources that are there; for a single file, such as a database, the folder of it."""
-    found: list[str] = []
+def _transcripts(config: Config, environ: Mapping[str, str], home: str) -> list[Need]:
+    """Return the places of all sources that are there; for a single file, such as a database, with the folder of it."""
+    found: list[Need] = []
     for settings in config.sources:
         for place in places(settings, environ, home=Path(home)):
             source = open_source(settings, place.path)
             narrowed = getattr(source, "watch_paths", None)
             for path in [source.path] if narrowed is None else narrowed():
                 real = os.path.realpath(path)
-                if Path(real).is_dir():
-                    found.append(real)
-                elif Path(real).exists():
-                    found.append(str(Path(real).parent))
+                if Path(real).exists():
+                    folder = real if Path(real).is_dir() else str(Path(real).parent)
+                    found.append(Need(key="sources", path=real, folder=folder, written=False, there=True))
     return found

@@ -13,7 +13,7 @@ from curatord.core.idle import Idle
 from curatord.core.library import Skill
 from curatord.core.selection import select
 from curatord.core.skill_choice import choose_run, choose_skill
-from curatord.core.values import EventKind, Outcome, SkillKey, State
+from curatord.core.values import Outcome, SkillKey, State
 from curatord.core.words import days, iso
 
 if TYPE_CHECKING:
@@ -297,14 +297,3 @@ def _history(parts: Parts, key: SkillKey) -> list[dict[str, Any]]:
         }
         for row in parts.store.history(key)
     ]
-
-
-def usage_line(look: Look, key: SkillKey) -> dict[str, Any]:
-    """Return a line of `most_used` or `least_used`."""
-    usage = look.facts[key].usage
-    return {
-        "library": key.library,
-        "name": key.name,
-        **{kind.value: getattr(usage, kind.value) for kind in (EventKind.USE, EventKind.VIEW, EventKind.PATCH)},
-        "last_activity_at": iso(usage.last_at),
-    }

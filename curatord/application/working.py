@@ -13,6 +13,7 @@ from curatord.application.announcing import announced_run
 from curatord.core.run_record import summary_of, to_json
 from curatord.core.values import LibraryName, RunId, Trigger
 from curatord.errors import BusyError, ConfigError, StateError, UsageError
+from curatord.passes.interrupted_runs import finish_interrupted
 from curatord.passes.run import RunOrder
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def recover(parts: Parts) -> None:
         parts.log.warning("decisions.unreadable", reason=str(error))
     try:
         with parts.one_run():
-            interrupted = parts.curation.finish_interrupted(now)
+            interrupted = finish_interrupted(parts.curation.store, parts.curation.folders, now)
     except BusyError:
         return  # a run is at work; it is not interrupted
     for run_id in interrupted:

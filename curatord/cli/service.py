@@ -294,7 +294,7 @@ def _notes(context: Context, loaded: Loaded) -> list[str]:
 
 def _is_seen(path: str, facts: ServiceFacts) -> bool:
     """Return whether a container with the mounts of *facts* finds *path*, which may go through links."""
-    from curatord.core.service.needs import within
+    from curatord.core.service.wide import within
 
     if os.path.realpath(path) == os.path.normpath(path):
         return True
@@ -305,14 +305,13 @@ def _is_seen(path: str, facts: ServiceFacts) -> bool:
 
 def _needs(facts: ServiceFacts, kind: Kind) -> list[str]:
     """Return what the user should know of files outside of libraries and state."""
-    from posixpath import dirname
-
+    from curatord.core.service.docker import config_mount
     from curatord.core.service.needs import needs_notes
 
     state = [facts.state_dir] if facts.state_dir is not None else []
     writable = [*facts.writable, *state]
-    config = [dirname(facts.config)] if facts.config is not None else []
-    seen = [*writable, *facts.read_only, *config]
+    config = config_mount(facts)
+    seen = [*writable, *facts.read_only, *([config] if config is not None else [])]
     return needs_notes(facts.needs, kind, home=facts.home, writable=writable, seen=seen)
 
 
@@ -326,8 +325,8 @@ def _needed(facts: ServiceFacts, kind: Kind) -> Sequence[str]:
 def _systemd(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
     from curatord.core.service.facts import key_variables
     from curatord.core.service.mark import signed
-    from curatord.core.service.needs import within
     from curatord.core.service.systemd import system_unit, user_unit
+    from curatord.core.service.wide import within
 
     system = context.arguments.system
     own_state = system and "state_dir" not in loaded.origins
@@ -407,7 +406,7 @@ def _launchd(context: Context, person: _Person, environ: Mapping[str, str], load
 
 def _docker(context: Context, person: _Person, environ: Mapping[str, str], loaded: Loaded) -> _Service:
     from curatord import __version__
-    from curatord.core.service.docker import compose, dockerfile
+    from curatord.core.service.docker import compose, config_mount, dockerfile
     from curatord.core.service.mark import signed
 
     facts = _facts(context, person, environ, loaded, state_dir=loaded.config.state_dir)
@@ -424,6 +423,11 @@ def _docker(context: Context, person: _Person, environ: Mapping[str, str], loade
         f"put the key {name} into {person.home}/.config/curatord/credentials/{name}, mode 0600"
         for name in facts.credentials
     ]
+    if facts.config is not None and config_mount(facts) == facts.config:
+        notes.append(
+            f"{facts.config} is mounted by itself, since much else lies beside it: after a change of it restart the "
+            f"container, or put it into a folder of its own, such as {person.home}/.config/curatord"
+        )
     notes += _needs(facts, "docker")
     named = [library.path for library in loaded.config.libraries]
     named += [source.path for source in loaded.config.sources if source.path is not None]

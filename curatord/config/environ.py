@@ -15,18 +15,13 @@ from collections.abc import Mapping
 from curatord.config.nodes import Mapping_, Node, Origin, Scalar, Sequence_, TreeError
 from curatord.config.tree import parse_tree
 
-__all__ = ["NOT_SETTINGS", "PREFIX", "lay_over", "variable_of"]
+__all__ = ["NOT_SETTINGS", "PREFIX", "lay_over"]
 
 PREFIX = "CURATORD_"
 NOT_SETTINGS = frozenset({"CURATORD_CONFIG", "CURATORD_LOG_FORMAT"})
 _KUBERNETES = r"CURATORD_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
 
 Problem = tuple[Origin, str, str, str]  # where, key, what is wrong, hint
-
-
-def variable_of(key: str) -> str:
-    """Return the variable that sets *key*: `sources[0].path` -> `CURATORD_SOURCES__0__PATH`."""
-    return PREFIX + key.replace("[", ".").replace("]", "").replace(".", "__").upper()
 
 
 def lay_over(root: Mapping_, environ: Mapping[str, str]) -> list[Problem]:

@@ -28,7 +28,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from curatord.core.cheap import dataclass, replace
-from curatord.errors import SkillFormatError
 
 __all__ = [
     "HEADER_CAP",
@@ -69,12 +68,6 @@ class Fault:
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.reason}"
-
-    def as_error(self, path: str) -> SkillFormatError:
-        """Return the fault as an error that names the file at *path*."""
-        return SkillFormatError(
-            f"{path}, {self}", line=self.line, hint=f"mend line {self.line} of {path}; nothing in it was changed"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

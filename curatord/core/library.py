@@ -152,11 +152,6 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.content.description
 
     @property
-    def entry_path(self) -> str:
-        """Absolute path of the file that makes it a skill."""
-        return self.path if self.form == "flat" else f"{self.path}/{self.content.entry_file or 'SKILL.md'}"
-
-    @property
     def newest_file_at(self) -> datetime | None:
         """Newest modification of one of its files, as aware UTC; None where there is none."""
         ns = self.content.newest_ns

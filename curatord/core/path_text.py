@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["fold_key", "is_absolute", "join", "parents", "plain"]
+__all__ = ["fold_key", "is_absolute", "join", "parents", "plain", "printable_path"]
 
 _DRIVE = re.compile(r"^[A-Za-z]:(?=[\\/]|$)")
 _UNTIDY = re.compile(r"//|\\|(?:^|/)\.{1,2}(?:/|$)|/$")
@@ -73,3 +73,8 @@ def parents(path: str) -> Iterator[str]:
 def fold_key(path: str) -> str:
     """Return what the plain *path* is compared by: itself, and without case where it is a Windows path."""
     return path.casefold() if len(path) > 1 and path[1] == ":" and _DRIVE.match(path) else path
+
+
+def printable_path(path: str) -> str:
+    """Return *path*, of this machine, as it can be stored and printed: bytes that are no UTF-8 as `\\xff`."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

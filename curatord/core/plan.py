@@ -58,8 +58,6 @@ __all__ = [
     "expectations",
     "fold",
     "objections",
-    "plan_from_json",
-    "plan_to_json",
     "targets",
     "validate",
 ]
@@ -448,16 +446,6 @@ def validate(plan: Plan, facts: Mapping[SkillKey, Standing]) -> tuple[Violation,
             found.append(Violation(index=index, key=action.umbrella, code="invalid", what=what))
     found += _twins(plan, facts)
     return tuple(sorted(found, key=lambda violation: violation.index))
-
-
-def plan_to_json(plan: Plan) -> bytes:
-    """Return *plan* as `plan.json`, for people and programs: indented, in UTF-8."""
-    return msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n"
-
-
-def plan_from_json(data: bytes) -> Plan:
-    """Return the plan in *data*; anything else is a `ValueError` that says where it differs."""
-    return msgspec.json.decode(data, type=Plan)
 
 
 def actions_to_json(actions: Sequence[Action]) -> bytes:

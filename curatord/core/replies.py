@@ -32,7 +32,6 @@ __all__ = [
     "SurveyReply",
     "UmbrellaText",
     "WriteFile",
-    "minimal_reply",
     "reply_schema",
     "reply_shape",
     "validator",
@@ -298,19 +297,3 @@ def _shape(node: Mapping[str, Any]) -> Any:
             return "null"
         case other:
             return {"boolean": "true|false", "string": "text"}.get(str(other), str(other))
-
-
-def minimal_reply(task: Task) -> Reply:
-    """
-    Return the smallest valid reply to *task*; a self-test pushes it through the whole path (bugs B012).
-    """
-    match task:
-        case "survey":
-            return SurveyReply(clusters=(Cluster(umbrella="all", members=("one", "two")),))
-        case "merge":
-            return MergeReply(
-                umbrella=UmbrellaText(name="all", description="Use for one and two."),
-                members=(MergeMember(name="one", how="reference", path="references/one.md"),),
-            )
-        case "distil":
-            return DistilReply(nothing="one-off work")

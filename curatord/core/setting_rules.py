@@ -24,7 +24,6 @@ __all__ = [
     "Rule",
     "Share",
     "ShortPeriod",
-    "Size",
     "SizeAtLeast",
     "ViewPath",
 ]
@@ -53,7 +52,6 @@ class Rule(NamedTuple):
 
 Count = Annotated[int, Rule(at_least=0, at_most=2**53)]
 Many = Annotated[int, Rule(at_least=1, at_most=2**53)]
-Size = Annotated[int, Rule(at_least=0, at_most=2**53, size=True)]
 SizeAtLeast = Annotated[int, Rule(at_least=1024, at_most=2**53, size=True)]
 Share = Annotated[float, Rule(above=0, at_most=1)]
 Money = Annotated[float, Rule(at_least=0, at_most=1e9)]

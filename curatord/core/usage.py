@@ -13,7 +13,7 @@ skill with that name: it may be one use shown twice, but never a skill retired b
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
@@ -22,7 +22,7 @@ import msgspec
 
 from curatord.core.cheap import dataclass
 from curatord.core.namesakes import Namesakes
-from curatord.core.values import Event, EventKind, LibraryName, SkillKey, SkillName, require_aware
+from curatord.core.values import EventKind, LibraryName, SkillKey, SkillName, require_aware
 
 __all__ = [
     "NO_USAGE",
@@ -30,7 +30,6 @@ __all__ = [
     "Heard",
     "HostCounters",
     "SkillUsage",
-    "heard_of",
     "usage_by_skill",
 ]
 
@@ -40,7 +39,7 @@ class Heard:
     """
     What the transcripts say of one skill's name in one library, or in a library that nobody knows (None).
 
-    A store gives these by grouping its events; `heard_of` makes them of events.
+    A store gives these by grouping its events.
 
     Attributes:
         skill: What the sessions called it: a name, or a path within the library.
@@ -61,28 +60,6 @@ class Heard:
             require_aware(kind, at)
         if any(count < 0 for count in self.counts.values()) or self.sessions < 0:
             raise ValueError(f"negative counts of {self.skill!r}: {self.counts}, {self.sessions} sessions")
-
-
-def heard_of(events: Iterable[Event]) -> list[Heard]:
-    """Return what *events*, in any order, say of each (library, skill), ordered by both."""
-    groups: dict[tuple[LibraryName | None, SkillName], list[Event]] = defaultdict(list)
-    for event in events:
-        groups[event.library, event.skill].append(event)
-    return [
-        Heard(
-            library=library,
-            skill=skill,
-            counts=Counter(event.kind for event in group),
-            newest={
-                kind: max(event.at for event in group if event.kind is kind)
-                for kind in EventKind
-                if any(event.kind is kind for event in group)
-            },
-            sessions=len({(event.host, event.session_id) for event in group}),
-            hosts=tuple(sorted({event.host for event in group})),
-        )
-        for (library, skill), group in sorted(groups.items(), key=lambda item: (item[0][0] or "", item[0][1]))
-    ]
 
 
 class HostCounters(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from curatord.core.cheap import dataclass, field
 
-__all__ = ["CLAUDE_SKILLS", "FIRST_DAY", "HERMES_SKILLS", "HOLIDAY", "DemoSkill", "every", "idle_days"]
+__all__ = ["CLAUDE_SKILLS", "FIRST_DAY", "HERMES_SKILLS", "HOLIDAY", "DemoSkill", "every"]
 
 FIRST_DAY = 365
 HOLIDAY = range(172, 194)  # three weeks at the sea
@@ -262,8 +262,3 @@ CLAUDE_SKILLS: tuple[DemoSkill, ...] = (
         shows="yours, idle for a month",
     ),
 )
-
-
-def idle_days(skill: DemoSkill) -> int:
-    """Return how many days ago the skill was last used, viewed, changed or made; the holiday is not taken off."""
-    return min((*skill.uses, *skill.views, *skill.patches, skill.born))

@@ -347,7 +347,7 @@ class Applier:
         """Take back what waits for a yes about skills that *entry* put into the archive."""
         gone = {change.key: why for change in entry.changes if (why := why_gone(change.after)) is not None}
         if gone:
-            # Not of the action itself: cut before this, the next look takes them back.
+            # Not of the action itself: cut before this, the next run takes them back.
             with contextlib.suppress(CuratorError):
                 withdraw(self.store, gone.get, now=entry.at, but=entry.proposal)
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -44,7 +44,7 @@ from curatord.core.model import (
 from curatord.core.replies import Reply
 from curatord.core.settings import LlmBudget
 from curatord.core.wire import Question, first_request, read_reply, redacted_reply, repair_request
-from curatord.errors import BudgetExhaustedError, ModelError
+from curatord.errors import BudgetExhaustedError
 from curatord.ports.clock import Clock
 from curatord.ports.model import EndpointMemory, Model
 
@@ -212,30 +212,6 @@ class Consultation:
             if isinstance(second, Answer):
                 return second
             raise second
-
-    def ask_all(
-        self, questions: Iterable[Question], check: Check | None = None, *, stop: Callable[[], bool] = lambda: False
-    ) -> list[Answer | ModelError]:
-        """
-        Return for each of *questions*, in their order, its answer or why there is none; they are asked in parallel.
-
-        *stop* is asked while answers are waited for, in the caller's thread; once true, what is open is ended.
-
-        Raises:
-            StoppedError: We were asked to stop; what was answered until then is in the record.
-        """
-
-        def one(question: Question) -> Answer | ModelError:
-            try:
-                return self.ask(question, check)
-            except ModelError as error:
-                return error
-
-        with ThreadPoolExecutor(max_workers=self._workers, thread_name_prefix="model") as pool:
-            asked = [pool.submit(one, question) for question in questions]
-            for _ in self.as_they_come(asked, stop):
-                pass
-            return [future.result() for future in asked]
 
     def as_they_come(self, asked: Iterable[Future[_T]], stop: Callable[[], bool]) -> Iterator[Future[_T]]:
         """

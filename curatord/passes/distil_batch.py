@@ -18,6 +18,7 @@ from curatord.errors import CuratorError, StateError
 from curatord.passes.consult import Consultation
 from curatord.passes.distil_order import DistilOrder, DistilResult
 from curatord.passes.distil_record import with_distil
+from curatord.passes.interrupted_runs import finish_interrupted
 from curatord.passes.run import Curation, RunOrder, keep_record, prune_folders
 from curatord.passes.withdrawing import withdraw_gone
 
@@ -58,7 +59,7 @@ class DistilBatch:
 
         with curation.one_at_a_time():
             now = curation.clock.now()
-            curation.finish_interrupted(now)
+            finish_interrupted(curation.store, curation.folders, now)
             began = curation.clock.monotonic()
             reason = "a person asked for it" if order.by_hand else "sessions have settled"
             gates = (Gate(name="distil", open=True, reason=reason),)

@@ -32,11 +32,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from curatord.core.cheap import dataclass, field
+from curatord.core.path_text import printable_path
 from curatord.core.transcript.ids import KEY_BYTES, Guard, anchors_of, content_key, probes_of
 from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
-from curatord.ports.ingest_store import Census, Details, IngestWriter, Known, Reading
+from curatord.ports.ingest_store import Census, Details, IngestWriter, Known, Reading, signed_inode
 from curatord.ports.reader_pool import PoolResult, ReaderPool
 from curatord.ports.source import Item, News, Slice, Source, Start
 
@@ -260,7 +261,7 @@ class _Ingest:
                 self._note("problem", source.path, f"cannot be listed: {error.strerror}")
                 listed.append(False)
             # A name that is no UTF-8 can be neither stored nor printed as it is, whatever host's reader met it.
-            told.append([_printable(problem) for problem in source.problems])
+            told.append([printable_path(problem) for problem in source.problems])
             for problem in told[-1]:
                 self._note("problem", source.path, problem)
         # Files that are known in the order of their rows, which then lie side by side: after a burst over all of them
@@ -297,7 +298,7 @@ class _Ingest:
     def take_paths(self, paths: Sequence[str]) -> None:
         """Read single files of the only source."""
         from_stat = self._sources[0].item_at
-        known = self._store.known_at(self._ids[0], [path for path in paths if _printable(path) == path])
+        known = self._store.known_at(self._ids[0], [path for path in paths if printable_path(path) == path])
         # In the order of their rows, which then lie side by side: a burst over all files would else write most pages
         # of the database once for each batch.
         ordered = sorted(set(paths), key=lambda path: (path not in known, known[path][1] if path in known else 0, path))
@@ -312,7 +313,7 @@ class _Ingest:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self._note("problem", _printable(path), f"cannot be looked at: {error.strerror}")
+                self._note("problem", printable_path(path), f"cannot be looked at: {error.strerror}")
                 continue
             if item is None:
                 continue
@@ -409,7 +410,7 @@ class _Ingest:
         if row is None:
             return _Job(number, item, None)
         _, file_id, _, ino, size, mtime_ns, special = row
-        if size != item.size or mtime_ns != item.mtime_ns or ino != _signed(item.ino):
+        if size != item.size or mtime_ns != item.mtime_ns or ino != signed_inode(item.ino):
             return _Job(number, item, file_id)
         if not special:
             return None
@@ -800,18 +801,8 @@ class _Ingest:
             self.report.notes.append(Note(kind=kind, path=path, text=text))
 
 
-def _printable(path: str) -> str:
-    """Return *path* with what is no UTF-8 in it shown as bytes, so that it can be stored and printed."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _same_inode(details: Details, item: Item) -> bool:
-    return details.ino == _signed(item.ino) and details.dev == _signed(item.dev)
-
-
-def _signed(number: int) -> int:
-    """Return an inode number as the store holds it."""
-    return number - (1 << 64) if number >= 1 << 63 else number
+    return details.ino == signed_inode(item.ino) and details.dev == signed_inode(item.dev)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.curation import content_of
@@ -30,9 +29,6 @@ from curatord.core.words import day
 from curatord.passes.proposals import KIND_ARCHIVE
 from curatord.ports.curation_store import CurationStore
 from curatord.ports.decisions import Decisions, Rejection
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["OBSERVED", "SkillMemory"]
 

@@ -19,20 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from curatord.core.cheap import dataclass, field, replace
 from curatord.core.curation import RunRow
 from curatord.core.files_changed import files_changed
-from curatord.core.gates import Closed, Gate, Open
-from curatord.core.idle import Idle, IdleUnknown
-from curatord.core.inert import in_markdown
-from curatord.core.journal import ArchiveItem, EditItem, JournalEntry
+from curatord.core.gates import Closed, Gate
 from curatord.core.library import LibrarySnapshot
 from curatord.core.library_cost import LibraryCost, index_warning
 from curatord.core.lifecycle import Verdict
-from curatord.core.plan import Action, Applied, Archive, Failed, MarkStale, Plan, Reactivate, Skipped
+from curatord.core.plan import Action, Applied, Failed, Plan, Skipped
 from curatord.core.plan import Outcome as ActionOutcome
 from curatord.core.run_record import (
     AutoTransitions,
@@ -51,13 +48,29 @@ from curatord.core.run_record import (
 )
 from curatord.core.selection import Selection, cap_of, select
 from curatord.core.settings import Config
-from curatord.core.small_facts import BASELINE_RUN, KILLED, REBUILT_FROM, RUN_COUNT
+from curatord.core.small_facts import BASELINE_RUN, REBUILT_FROM, RUN_COUNT
 from curatord.core.values import LibraryName, Outcome, RunId, SkillKey, State, Trigger
-from curatord.core.words import iso, plural, span
+from curatord.core.words import plural, span
 from curatord.errors import BusyError, CuratorError, StateError
 from curatord.passes.distil_record import with_distil
+from curatord.passes.interrupted_runs import finish_interrupted
 from curatord.passes.look import Look, Looker
-from curatord.passes.proposals import archive_of, ask, proposals_of
+from curatord.passes.proposals import ask, proposals_of
+from curatord.passes.run_parts import ActionGate, Consult, Folders, Gatekeeper, Merger, Unsettled
+from curatord.passes.run_rows import (
+    action_json,
+    action_of,
+    advice_rows,
+    cost_json,
+    place_of,
+    problem_rows,
+    rebuilt_words,
+    reference_rows,
+    scan_warnings,
+    transition_row,
+    unknown_ages,
+    verb_of,
+)
 from curatord.passes.withdrawing import withdraw_gone
 from curatord.ports.clock import Clock
 from curatord.ports.curation_store import CurationStore
@@ -65,112 +78,9 @@ from curatord.ports.curation_store import CurationStore
 if TYPE_CHECKING:
     from curatord.passes.consult import Consultation
     from curatord.passes.distil_order import Distiller, DistilResult
-    from curatord.passes.umbrella_case import LibraryCase, UmbrellaResult
+    from curatord.passes.umbrella_case import LibraryCase
 
 __all__ = ["Curation", "RunOrder", "keep_record", "prune_folders"]
-
-
-RECENT = 5  # newest folders that are looked at for a killed run
-MAX_PROBLEMS = 200  # of skills, in run.json; `skills --problems` lists all
-
-
-class Gatekeeper(Protocol):
-    """Answers whether a run may begin."""
-
-    def __call__(self, now: datetime, *, bypass: bool) -> Open | Closed:
-        """Return all gates' answers at *now*."""
-        ...
-
-
-class Folders(Protocol):
-    """The folders of runs."""
-
-    def create(self, started_at: datetime) -> RunId:
-        """Make a folder and return its id."""
-        ...
-
-    def write(self, run_id: RunId, run: Mapping[str, Any], report: str) -> None:
-        """Write `run.json` and `REPORT.md`."""
-        ...
-
-    def write_plan(self, run_id: RunId, plan: Mapping[str, Any]) -> None:
-        """Write `plan.json`."""
-        ...
-
-    def read(self, run_id: RunId) -> dict[str, Any]:
-        """Return `run.json`."""
-        ...
-
-    def outcome(self, run_id: RunId) -> str | None:
-        """Return the outcome that `run.json` tells, None where there is no whole one."""
-        ...
-
-    def ids(self) -> list[RunId]:
-        """Return all ids, oldest first."""
-        ...
-
-    def tidy(self, run_id: RunId) -> None:
-        """Remove what a kill left of a file that was being written."""
-        ...
-
-    def discard(self, run_id: RunId) -> None:
-        """Remove the folder of a run that could not even begin."""
-        ...
-
-    def prune(
-        self, keep: int, *, spare: Sequence[RunId] = (), apart: Sequence[RunId] = ()
-    ) -> tuple[list[RunId], list[str]]:
-        """Remove the oldest beyond *keep*, of those *apart* as many; return which, and what could not be removed."""
-        ...
-
-
-class Consult(Protocol):
-    """Opens one run's dealings with models, which all its passes share: one budget, one record."""
-
-    def __call__(self, *, by_hand: bool) -> Consultation | None:
-        """Return them, or None where no model is configured."""
-        ...
-
-
-class Merger(Protocol):
-    """Merges narrow skills into umbrellas; says of itself what it may do (a dry run's cannot change anything)."""
-
-    def __call__(
-        self,
-        cases: Callable[[], Sequence[LibraryCase]],
-        *,
-        now: datetime,
-        run_id: RunId,
-        dry_run: bool,
-        llm: bool,
-        consultation: Callable[[], Consultation | None],
-        stop: Callable[[], bool],
-    ) -> UmbrellaResult:
-        """Return what the pass came to; *cases* and *consultation* are asked for where there is something to do."""
-        ...
-
-
-class Unsettled(Protocol):
-    """Says which unfinished actions wait, in words."""
-
-    def __call__(self, *, dry_run: bool) -> Sequence[str]:
-        """Return the words; empty where nothing waits."""
-        ...
-
-
-class ActionGate(Protocol):
-    """What applies actions (`passes.apply.Applier`)."""
-
-    def apply_all(
-        self,
-        actions: Sequence[Action],
-        *,
-        now: datetime,
-        run_id: RunId | None = None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> tuple[ActionOutcome, ...]:
-        """Carry out actions in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +163,7 @@ class Curation:
         """
         with self.one_at_a_time(), ExitStack() as telling:
             now = self.clock.now()
-            self.finish_interrupted(now)
+            finish_interrupted(self.store, self.folders, now)
             if order.respect_gates and order.trigger is Trigger.MANUAL:
                 self.scan(stop)  # the gates ask when somebody last worked, and should not be told old news
             answer = self.gates(now, bypass=not order.respect_gates)
@@ -275,7 +185,7 @@ class Curation:
             if rebuilt is not None:
                 work.record = record = replace(
                     record,
-                    warnings=(_rebuilt_words(rebuilt),),
+                    warnings=(rebuilt_words(rebuilt),),
                 )
             began = self.clock.monotonic()
             try:
@@ -312,71 +222,6 @@ class Curation:
                 work.record = replace(work.record, warnings=(*work.record.warnings, *problems))
                 work.keep()
             return work.record
-
-    def finish_interrupted(self, now: datetime) -> tuple[RunId, ...]:
-        """
-        Tell the truth about runs that a kill left behind, and return their ids; only for who holds the runs' lock.
-
-        What they had done by then is in the journal and was finished or dropped by the applier's recovery.
-        """
-        found = set(self.store.interrupt_runs(now))
-        # One that was killed is among the newest by name or by order of storing; older ones were looked at before.
-        for run_id in {*self.folders.ids()[-RECENT:], *found}:
-            # A folder whose first write was cut has no run.json, and so claims nothing.
-            outcome = self.folders.outcome(run_id)
-            if outcome in (None, Outcome.RUNNING.value):
-                self.folders.tidy(run_id)
-            if outcome == Outcome.RUNNING.value:
-                found.add(run_id)
-                self._rewrite_interrupted(run_id, self.folders.read(run_id), now)
-        return tuple(sorted(found))
-
-    def _rewrite_interrupted(self, run_id: RunId, run: dict[str, Any], now: datetime) -> None:
-        done = [row.entry for row in reversed(self.store.actions(run_id=run_id)) if row.entry.undoes is None]
-        summary = f"{KILLED}; {plural(len(done), 'action')} had been done by then, each of them whole"
-        run["outcome"] = Outcome.INTERRUPTED.value
-        run["finished_at"] = iso(now)
-        run["warnings"] = [*run.get("warnings", ()), summary]
-        run["summary"] = summary
-        # What it did is known from the journal, whatever it had written of itself by then.
-        run["transitions"] = [
-            {
-                "library": line.key.library,
-                "skill": line.key.rel,
-                "from": line.from_state.value if line.from_state is not None else None,
-                "to": line.to_state.value,
-                "idle_days": None,
-                "reason": line.reason,
-                "action": entry.action_id,
-            }
-            for entry in done
-            for line in entry.history
-            if line.key not in _absorbed(entry) and entry.kind != "create"
-        ]
-        run["consolidated"] = [
-            {
-                "library": item.key.library,
-                "name": item.key.name,
-                "into": item.absorbed_into,
-                "how": None,  # the journal knows where the whole went, not how the text was placed
-                "reason": item.reason,
-                "evidence": {"action": entry.action_id, "archive": item.path},
-                "action": entry.action_id,
-            }
-            for entry in done
-            for item in _absorbed(entry).values()
-        ]
-        written = [(entry, key) for entry in done for key in entry.targets if entry.kind in _WRITES]
-        run["added"] = [_written_row(entry, key) for entry, key in written if entry.kind == "create"]
-        run["patched"] = [_written_row(entry, key) for entry, key in written if entry.kind != "create"]
-        run["pending"] = [proposal.id for proposal in self.store.proposals(None) if proposal.run_id == run_id]
-        lines = [f"# curatord run {run_id}", "", f"**{summary}**"]
-        lines += ["", *(f"- {in_markdown(entry.summary)}" for entry in done)] if done else []
-        lines += ["", f"`curatord undo {run_id}` takes back what it did."] if done else []
-        self.folders.write(run_id, run, "\n".join(lines) + "\n")
-        row = self.store.run(run_id)
-        if row is not None:
-            self.store.put_run(replace(row, outcome=Outcome.INTERRUPTED, finished_at=now, summary=summary))
 
     def begin_record(self, order: RunOrder, gates: Sequence[Gate], now: datetime) -> RunRecord:
         """Return the record of a run that begins now; it has no id yet."""
@@ -479,7 +324,7 @@ class _Work:
             self.record = replace(self.record, after=look.counts(), outcome=Outcome.INTERRUPTED)
             return
         selection = self._decide(look)
-        plan = Plan(actions=tuple(_action_of(verdict) for verdict in selection.apply))
+        plan = Plan(actions=tuple(action_of(verdict) for verdict in selection.apply))
         proposals = proposals_of(
             selection,
             now=now,
@@ -490,9 +335,9 @@ class _Work:
         curation.folders.write_plan(
             self.record.run_id,
             {
-                "actions": [_told(action) for action in (*distilled, *plan.actions)],
+                "actions": [action_json(action) for action in (*distilled, *plan.actions)],
                 "proposed": [
-                    {"id": p.id, "kind": p.kind, "actions": [_told(action) for action in p.actions]}
+                    {"id": p.id, "kind": p.kind, "actions": [action_json(action) for action in p.actions]}
                     for p in (*(self.distil.proposals if self.distil is not None else ()), *proposals)
                 ],
             },
@@ -534,7 +379,7 @@ class _Work:
         except BusyError as error:
             self._pass("scan", "skipped", f"{error}; what it has read so far counts")
             return
-        trouble = _scan_warnings(scan)
+        trouble = scan_warnings(scan)
         self.record = replace(self.record, scan=scan)
         self._warn(trouble)
         self._pass("scan", "failed" if trouble else "done", trouble[0] if trouble else "")
@@ -571,7 +416,7 @@ class _Work:
         self.roots = {str(name): library.snapshot.root for name, library in look.libraries.items()}
         costs = self._costs(look)
         warning = index_warning(costs)
-        warnings = [*self.record.warnings, *look.warnings, *_unknown_ages(look)]
+        warnings = [*self.record.warnings, *look.warnings, *unknown_ages(look)]
         if warning is not None:
             warnings.append(warning)
         counts = look.counts()
@@ -580,9 +425,9 @@ class _Work:
             before=counts,
             after=counts,
             warnings=tuple(dict.fromkeys(warnings)),
-            advice=_advice(look),
-            problems=_problems(look),
-            library_cost=_cost_json(costs),
+            advice=advice_rows(look),
+            problems=problem_rows(look),
+            library_cost=cost_json(costs),
         )
 
     def _costs(self, look: Look) -> list[LibraryCost]:
@@ -693,7 +538,7 @@ class _Work:
                 record.run_id,
                 {
                     "actions": [
-                        _told(action)
+                        action_json(action)
                         for action in (*(self.distil.actions if self.distil else ()), *plan.actions, *result.actions)
                     ]
                 },
@@ -715,7 +560,7 @@ class _Work:
         judged = set(self._judged(look))
         verdicts = [verdict for key, verdict in look.verdicts.items() if key.library in judged]
         others = [v for key, v in look.verdicts.items() if key.library not in judged and v.moves]
-        for verdict in sorted(others, key=_place):
+        for verdict in sorted(others, key=place_of):
             if self.order.library in (None, verdict.key.library):
                 reason = "its library can only be observed: " + "; ".join(
                     p.words for p in look.libraries[verdict.key.library].snapshot.problems if p.severity != "note"
@@ -733,20 +578,20 @@ class _Work:
         return selection
 
     def _skip(self, verdict: Verdict, reason: str) -> None:
-        row = SkippedRow(action=f"{_verb(verdict.to)} {verdict.key}", reason=reason)
+        row = SkippedRow(action=f"{verb_of(verdict.to)} {verdict.key}", reason=reason)
         self.record = replace(self.record, skipped=(*self.record.skipped, row))
 
     # What was done.
 
     def _would(self, selection: Selection, plan: Plan, pending: tuple[PendingRow, ...]) -> None:
         told = zip(selection.apply, plan.actions, strict=True)
-        rows = tuple(_row(verdict, reason=action.reason) for verdict, action in told)
+        rows = tuple(transition_row(verdict, reason=action.reason) for verdict, action in told)
         self.record = replace(self.record, transitions=rows, pending=(*self.record.pending, *pending))
         self._tally()
 
     def _only_recorded(self, selection: Selection) -> None:
         waiting = (*(verdict for verdict, _ in selection.propose), *(v for held in selection.held for v in held.due))
-        due = tuple(_row(verdict) for verdict in (*selection.apply, *waiting))
+        due = tuple(transition_row(verdict) for verdict in (*selection.apply, *waiting))
         interval = self.curation.config.gates.interval
         warning = (
             f"this run only records. {plural(len(due), 'change')} would be due; "
@@ -761,18 +606,18 @@ class _Work:
         failed: list[FailedRow] = []
         references: list[ReferenceRow] = []
         for verdict, outcome in zip(verdicts, outcomes, strict=False):
-            what = f"{_verb(verdict.to)} {verdict.key}"
+            what = f"{verb_of(verdict.to)} {verdict.key}"
             match outcome:
                 case Applied():
-                    transitions.append(_row(verdict, outcome.entry.action_id))
-                    references += _references(outcome)
+                    transitions.append(transition_row(verdict, outcome.entry.action_id))
+                    references += reference_rows(outcome)
                 case Skipped():
                     skipped.append(SkippedRow(action=what, reason=outcome.reason))
                 case Failed():
                     failed.append(FailedRow(action=what, error=outcome.error))
         for verdict in verdicts[len(outcomes) :]:
             reason = "the run was stopped before it; the next one does it"
-            skipped.append(SkippedRow(action=f"{_verb(verdict.to)} {verdict.key}", reason=reason))
+            skipped.append(SkippedRow(action=f"{verb_of(verdict.to)} {verdict.key}", reason=reason))
         self.record = replace(
             self.record,
             transitions=tuple(transitions),
@@ -840,126 +685,6 @@ class _Work:
         else:
             outcome = Outcome.NOTHING_TO_DO if nothing else Outcome.OK
         self.record = replace(record, outcome=outcome)
-
-
-_WRITES = ("create", "patch", "write_file")
-
-
-def _written_row(entry: JournalEntry, key: SkillKey) -> dict[str, Any]:
-    return {"library": key.library, "name": key.name, "reason": entry.reason, "action": entry.action_id}
-
-
-def _absorbed(entry: JournalEntry) -> dict[SkillKey, ArchiveItem]:
-    """Return what *entry* put into the archive because a merge took it in."""
-    items = [change.after for change in entry.archive if change.after is not None]
-    return {item.key: item for item in items if item.absorbed_into is not None}
-
-
-def _action_of(verdict: Verdict) -> MarkStale | Reactivate | Archive:
-    if verdict.to is State.ARCHIVED:
-        return archive_of(verdict)
-    kind = MarkStale if verdict.to is State.STALE else Reactivate
-    return kind(key=verdict.key, reason=verdict.reason, by="rules", expected=verdict.fingerprint)
-
-
-def _told(action: Action) -> dict[str, Any]:
-    import msgspec
-
-    told: dict[str, Any] = msgspec.to_builtins(action)
-    return told
-
-
-def _verb(to: State) -> str:
-    return {State.ARCHIVED: "archive", State.STALE: "mark stale", State.ACTIVE: "reactivate"}[to]
-
-
-def _row(verdict: Verdict, action_id: str | None = None, *, reason: str | None = None) -> TransitionRow:
-    """Return the line of a change; *reason* is the verdict's where it was made already."""
-    idle = verdict.idle.idle if isinstance(verdict.idle, Idle) else timedelta(0)
-    return TransitionRow(
-        library=verdict.key.library,
-        skill=verdict.key.rel,
-        from_state=verdict.state.value,
-        to_state=verdict.to.value,
-        idle=idle,
-        reason=verdict.reason if reason is None else reason,
-        action_id=action_id,
-    )
-
-
-def _references(applied: Applied) -> list[ReferenceRow]:
-    rows = []
-    for step in applied.entry.steps:
-        if isinstance(step, EditItem) and step.format == "jobs":
-            for edit in step.edits:
-                rows.append(
-                    ReferenceRow(
-                        file=f"{step.file} (job {step.item}, {edit.name})",
-                        before=edit.before or "absent",
-                        after=edit.after or "absent",
-                    )
-                )
-    return rows
-
-
-def _scan_warnings(scan: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what of a scan a person should hear of; restarts and vanished files are ordinary and only in the log."""
-    return tuple(
-        f"{note['path']}: {note['text']}" for note in scan.get("notes", ()) if note["kind"] in ("failed", "problem")
-    )
-
-
-def _rebuilt_words(aside: str) -> str:
-    return (
-        f"the database was damaged and was begun anew (the old one is {aside}); decisions were kept, what earlier runs "
-        "did can no longer be undone, and this run only records"
-    )
-
-
-def _unknown_ages(look: Look) -> list[str]:
-    """Return, once a library, why nothing in it ages, where something could."""
-    found: dict[LibraryName, str] = {}
-    unknown = [v for v in look.verdicts.values() if isinstance(v.idle, IdleUnknown) and v.checked]
-    for verdict in sorted(unknown, key=_place):
-        if isinstance(verdict.idle, IdleUnknown):
-            library = verdict.key.library
-            found.setdefault(library, f"library {library}: nothing ages: {verdict.idle.reason}")
-    return list(found.values())
-
-
-def _advice(look: Look) -> tuple[Mapping[str, Any], ...]:
-    """Return what would become of skills that were not handed over, where that is anything but staying."""
-    moving = [verdict for verdict in look.verdicts.values() if verdict.would_be not in (None, verdict.state)]
-    return tuple(
-        {"library": verdict.key.library, "skill": verdict.key.rel, "would": verdict.would_be}
-        for verdict in sorted(moving, key=_place)
-    )
-
-
-def _place(verdict: Verdict) -> tuple[str, str]:
-    return verdict.key.place
-
-
-def _problems(look: Look) -> tuple[Mapping[str, Any], ...]:
-    rows = [
-        {"library": key.library, "skill": key.rel, "problem": words}
-        for key, problems in look.problems().items()
-        for words in problems
-    ]
-    return tuple(rows[:MAX_PROBLEMS])
-
-
-def _cost_json(costs: Sequence[LibraryCost]) -> dict[str, Any]:
-    known = [cost.tokens_per_year for cost in costs if cost.tokens_per_year is not None]
-    rates = [cost.calls_per_day for cost in costs if cost.calls_per_day is not None]
-    tokens = sum(cost.description_tokens for cost in costs)
-    return {
-        "description_tokens": tokens,
-        "per_call": tokens,
-        "calls_per_day": round(sum(rates), 1) if rates else None,
-        "tokens_per_year": sum(known) if known else None,
-        "libraries": [cost.as_json() for cost in costs],
-    }
 
 
 def _and_alive(stop: Callable[[], bool], alive: Callable[[], None]) -> Callable[[], bool]:

@@ -37,8 +37,7 @@ from curatord.core.plan import (
 )
 from curatord.core.proposal_id import proposal_id
 from curatord.core.run_record import FailedRow, PendingRow, ReferenceRow, SkippedRow
-from curatord.core.selection import cap_of
-from curatord.core.settings import LifecycleSettings, UmbrellaSettings
+from curatord.core.settings import UmbrellaSettings
 from curatord.core.umbrella.build import KIND_MERGE, Built, Fallen, changes
 from curatord.core.umbrella.candidates import offered
 from curatord.core.umbrella.coverage import Coverage, coverage
@@ -46,12 +45,11 @@ from curatord.core.umbrella.decision import Decision, Pruned
 from curatord.core.umbrella.diff import merge_diff
 from curatord.core.umbrella.links import Edit
 from curatord.core.umbrella.naming import Screen, screened
-from curatord.core.values import LibraryName, Mode, RunId, SkillKey, State
+from curatord.core.values import Mode, RunId, SkillKey
 from curatord.core.words import plural
 from curatord.errors import BudgetExhaustedError, InputError, StoppedError
 from curatord.passes.apply import Applier
 from curatord.passes.consult import Consultation
-from curatord.passes.look import Look
 from curatord.passes.umbrella_ask import Asker, StoppedHere
 from curatord.passes.umbrella_case import LibraryCase, UmbrellaResult
 from curatord.passes.umbrella_plan import Planner
@@ -61,48 +59,12 @@ from curatord.ports.curation_store import CurationStore
 from curatord.ports.packages import PackageReader
 from curatord.ports.prompts import Prompts
 
-__all__ = ["KIND_PRUNE", "KIND_PRUNES_HELD", "LibraryCase", "UmbrellaPass", "UmbrellaResult", "cases_of"]
+__all__ = ["KIND_PRUNE", "KIND_PRUNES_HELD", "LibraryCase", "UmbrellaPass", "UmbrellaResult"]
 
 KIND_PRUNE = "prune"
 KIND_PRUNES_HELD = "prune-held"
 KINDS = (KIND_MERGE, KIND_PRUNE, KIND_PRUNES_HELD)
 ANSWERS_KEPT = timedelta(days=400)
-
-
-def cases_of(
-    look: Look,
-    policy: LifecycleSettings,
-    *,
-    only: LibraryName | None = None,
-    archived: Mapping[LibraryName, int] | None = None,
-) -> tuple[LibraryCase, ...]:
-    """
-    Return the libraries of *look* as the pass takes them.
-
-    Args:
-        look: Taken after the rules have acted, so that it does not merge what they archived.
-        policy: The lifecycle's settings; its cap on archiving holds for what a model prunes too.
-        only: This library alone.
-        archived: How many skills the rules archived in this run, per library.
-    """
-    cases = []
-    for name, library in sorted(look.libraries.items()):
-        if only not in (None, name):
-            continue
-        facts = {key: its for key, its in look.facts.items() if key.library == name}
-        managed = sum(its.managed and its.record.state is not State.ARCHIVED for its in facts.values())
-        done = (archived or {}).get(name, 0)
-        cases.append(
-            LibraryCase(
-                snapshot=library.snapshot,
-                facts=facts,
-                clock=library.clock,
-                policy=policy,
-                seen_as=library.settings.seen_as,
-                prune_room=max(0, cap_of(policy.max_archive, managed + done) - done),
-            )
-        )
-    return tuple(cases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,15 @@
 """
 Taking back proposals whose skill is gone: nobody can say yes to a change of what is not there.
 
-A skill goes by an archiving, a merge, an undo, or because somebody deleted it. Where our records say that it is in the
-archive, a proposal on it is withdrawn at once. A package that is only missing on disk may be a folder that is not
-mounted just now, so it counts as deleted only where the library could be read whole and still holds others.
+A skill goes by an archiving, a merge, an undo, or because somebody deleted it. What an action of ours puts into the
+archive takes the proposals on it along, in the act (`withdraw`). What else is gone is found by runs, each for its
+record to say it (`withdraw_gone`); a dry run says what it would do, and stores nothing. Where our records have the
+skill in the archive that is certain. A package that is only missing on disk may be a folder that is not mounted just
+now, so it counts as deleted only where the library could be read whole and still holds others. A skill that was to be
+made and stands there by now is nobody's question either.
 
-What was withdrawn waits again when its skill is back as it was, by an undo or a restore: the lesson was never refused.
-Archivings are left to the rules, which ask again for what is still due.
-
-Only runs decide this, each for its record to say it; a dry run says what it would do, and stores nothing.
+What was withdrawn in the last 90 days waits again when its skill is back as it was: the lesson was never refused.
+Archivings are left to the rules, which ask again for what is still due; a question of many is never withdrawn here.
 """
 
 from __future__ import annotations
@@ -102,7 +103,11 @@ def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) ->
 def _moot(
     waiting: Sequence[Proposal], gone: Callable[[SkillKey], str | None], there: Callable[[SkillKey], bool]
 ) -> Iterator[tuple[Proposal, str]]:
-    """Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be."""
+    """
+    Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be.
+
+    A question of many archivings is left out: the rules put another one in its place.
+    """
     for proposal in waiting:
         if proposal.kind == KIND_HELD:
             continue
@@ -119,7 +124,7 @@ def _not_asked(proposal: Proposal, why: str, *, dry_run: bool = False) -> str:
 
 
 def _back(store: CurationStore, look: Look, waiting: Iterable[Proposal], *, dry_run: bool) -> list[str]:
-    """Ask again what was withdrawn and could be done now, unless something of *waiting* is about the same skills."""
+    """Ask again what was withdrawn and could be done now, unless one of *waiting*, or of those, is about its skills."""
     asked = {key for proposal in waiting for key in proposal.targets}
     told: list[str] = []
     for proposal in store.withdrawn(since=look.now - ASKED_AGAIN_WITHIN):

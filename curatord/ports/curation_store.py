@@ -40,10 +40,6 @@ class CurationStore(Protocol):
         """
         ...
 
-    def forget_skills(self, keys: Iterable[SkillKey]) -> None:
-        """Drop the records of skills that stand under another key now; their history stays."""
-        ...
-
     def history(self, key: SkillKey) -> tuple[HistoryRow, ...]:
         """Return the changes of a skill's state, oldest first."""
         ...

@@ -45,8 +45,7 @@ class FilePart:
     """
     One file (or database) that holds records of a session. *host*, *source* name the place it belongs to.
 
-    *counts*: the user turns and tool calls that it holds of the session up to *offset*, its sub-agents' too; None where
-    nobody knows.
+    *counts*: the user turns and tool calls that it holds of the session up to *offset*; None where nobody knows.
     """
 
     file_id: int
@@ -92,10 +91,11 @@ class SessionToDistil:
     A session with all that tells whether it is due.
 
     *row* is its key here. *alive_ms* is the newest of its records' times and of growth that was seen. *user_turns*
-    and *tool_calls* are over its whole life; of a file that is gone they hold what was looked at, since the last look's
-    hold that too, and nothing of one that went before anybody looked at it. *files* its own (no sub-agents'), oldest
-    first. *since_ms* stands for its oldest record after the last look. *first_seen_ms*: when
-    its place was first read. *answer* is a reply that was decided on and not settled.
+    and *tool_calls* are over its whole life, its sub-agents' too; of a file of its own that is gone they hold what was
+    looked at, since the last look's hold that too, and nothing of one that went before anybody looked at it. *files*
+    are its own (no sub-agents'), oldest first. *since_ms* stands for its oldest record after the last look.
+    *first_seen_ms*: when its place was first read. *answer* is a reply that was decided on and not settled; *verdict*
+    and *why* are what was last found when it was asked whether it is due.
     """
 
     row: int

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curatord.core.cheap import dataclass, field
+from curatord.core.cheap import dataclass
 from curatord.core.values import Event, EventKind
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ __all__ = [
     "SessionRow",
     "SkillUse",
     "SourceState",
-    "Totals",
+    "signed_inode",
 ]
 
 
@@ -39,9 +39,15 @@ Known = tuple[str, int, int, int, int, int, int]
 """
 A file's row as far as "unchanged?" needs it: path, file id, device, inode, size, mtime_ns, special.
 
-Device and inode are signed; *special*: it waits for something or failed, see its `Details`. A plain tuple, since a scan
-that finds nothing new makes one for each file and little else: names for its places would cost a tenth of it.
+Device and inode are signed (`signed_inode`); *special*: it waits for something or failed, see its `Details`. A plain
+tuple, since a scan that finds nothing new makes one for each file and little else: names for its places would cost a
+tenth of it.
 """
+
+
+def signed_inode(number: int) -> int:
+    """Return the inode or device *number* as rows hold it: some file systems use all 64 bits, SQLite's are signed."""
+    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,18 +249,6 @@ class SourceState:
     problems: tuple[str, ...]
     bad: tuple[tuple[str, int, str], ...]
     stretches: tuple[Stretch, ...] = ()
-
-
-@dataclass(slots=True)
-class Totals:
-    """What a scan added to one source; collected by the pass, written with the batch."""
-
-    oversize: int = 0
-    repeated: int = 0
-    naive_times: int = 0
-    future_times: int = 0
-    unknown: dict[str, int] = field(default_factory=dict)
-    versions: set[str] = field(default_factory=set)
 
 
 class IngestWriter(Protocol):

@@ -155,6 +155,24 @@ def test_a_file_that_went_unseen_does_not_count(database: Database) -> None:
     assert (5, 5) == (store.session(3).user_turns, store.session(3).look.user_turns)
 
 
+def test_sub_agents_count_as_long_as_the_session_itself_is_there(database: Database) -> None:
+    """No look reads their files, so a look's counts hold them whether they are there or pruned."""
+    store = SqliteDistilStore(database)
+    database.connection.execute("UPDATE parts SET side = 1 WHERE file = 1 AND session = 3")
+    settled_at(store, 3, {2: LookedTo(10, "aabbccddeeff0011")})
+    database.connection.execute("UPDATE files SET gone_at = ? WHERE id = 1", (MS,))
+    database.connection.execute("UPDATE parts SET tool_calls = '{\"Bash\": 6}' WHERE file = 2 AND session = 3")
+    grown = store.session(3)
+    settled_at(store, 3, {2: LookedTo(10, "aabbccddeeff0011")})
+    again = store.session(3)
+    database.connection.execute("UPDATE files SET gone_at = NULL WHERE id = 1")
+    back = store.session(3)
+    database.connection.execute("UPDATE files SET gone_at = ?", (MS,))
+
+    assert [2, 0, 0] == [session.new_calls for session in (grown, again, back)]
+    assert 6 == store.session(3).tool_calls  # of its own file what was looked at, and nobody can look at more
+
+
 def test_an_outcome_that_cannot_be_kept_whole_is_not_kept_at_all(database: Database) -> None:
     """The session stays due, its answer stays kept, and the log has no line."""
     store = SqliteDistilStore(database)

@@ -11,11 +11,12 @@ import pytest
 
 from curatord.adapters.hermes_home import HermesHome
 from curatord.adapters.installers import read_installed
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.adapters.places import look_for_conflicts
 from curatord.core.ownership import decide
 from curatord.core.settings import Config, LibrarySettings, SourceSettings
 from curatord.ports.library import LibraryReader
+from tests.fakes.package_cache import MemoryCache
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 

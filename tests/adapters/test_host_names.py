@@ -100,6 +100,18 @@ def test_a_projects_linked_folder_is_not_followed(tmp_path: Path, linked: str) -
     assert "private" not in names(tmp_path / ".claude", str(tmp_path / "app"))
 
 
+@pytest.mark.parametrize("kind", ["skills", "commands"])
+def test_a_plugins_linked_folder_is_not_followed(tmp_path: Path, kind: str) -> None:
+    """A plugin is others' work, and its link may lead anywhere."""
+    touch(tmp_path / "elsewhere" / "far" / "SKILL.md")
+    touch(tmp_path / "elsewhere" / "far.md")
+    plugin = tmp_path / ".claude" / "plugins" / "cache" / "market" / "tools" / "1.0.0"
+    plugin.mkdir(parents=True)
+    (plugin / kind).symlink_to(tmp_path / "elsewhere")
+
+    assert "far" not in names(tmp_path / ".claude")
+
+
 def test_a_linked_skill_has_its_name_and_is_not_looked_into(tmp_path: Path) -> None:
     """The host follows it; whether there is a skill behind it, nobody asks."""
     (tmp_path / "app" / ".claude" / "skills").mkdir(parents=True)

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from curatord.adapters import package as package_module
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.core.library import LibrarySnapshot, Skill, linked_skills
 from curatord.core.settings import LibrarySettings
 from curatord.errors import InputError
+from tests.fakes.package_cache import MemoryCache
 
 TEXT = "---\nname: {name}\ndescription: Does {name}\nwhen_to_use: asked to\n---\n# {name}\n"
 
@@ -94,7 +95,7 @@ def test_a_sound_skill(root: Path) -> None:
         skill.content.files,
         skill.newest_file_at and skill.newest_file_at.timestamp(),
     )
-    assert str(folder / "SKILL.md") == skill.entry_path
+    assert (str(folder), "SKILL.md") == (skill.path, skill.content.entry_file)
     assert library(root).fingerprint(str(folder)) == skill.fingerprint
     assert ("greet",) == skill.content.headings
 
@@ -171,7 +172,7 @@ def test_spellings_of_the_file(root: Path) -> None:
     assert [("both", ["two-spellings"]), ("lower", ["lower-case-file"])] == [
         (skill.key.rel, codes(skill)) for skill in snapshot.skills
     ]
-    assert str(lower / "skill.md") == one(snapshot, "lower").entry_path
+    assert "skill.md" == one(snapshot, "lower").content.entry_file
 
 
 def test_twins(root: Path) -> None:
@@ -239,7 +240,7 @@ def test_flat(root: Path) -> None:
         snapshot.layout,
         [(skill.key.rel, skill.form) for skill in snapshot.skills],
     )
-    assert str(root / "loose.md") == one(snapshot, "loose").entry_path
+    assert ("flat", str(root / "loose.md")) == (one(snapshot, "loose").form, one(snapshot, "loose").path)
     assert b"---\nname: loose" == library(root).read_text(one(snapshot, "loose"))[:15]
 
 
@@ -441,6 +442,7 @@ def test_other_scripts_are_fine(root: Path) -> None:
     a_skill(root, "技能")
     code = (
         "from curatord.adapters.library import *; from curatord.core.settings import LibrarySettings; import sys;"
+        "from tests.fakes.package_cache import MemoryCache;"
         "s = DiskLibrary(LibrarySettings(name='l', path=sys.argv[1]), MemoryCache()).read();"
         "assert [(x.key.rel, x.broken, x.description) for x in s.skills] == [('技能', None, 'Does 技能')]"
     )

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.adapters.library_scan import Package
 from curatord.adapters.standing import LibraryStandings, Sites
 from curatord.core.library import SkillContent
@@ -24,6 +24,7 @@ from curatord.core.plan import Standing
 from curatord.core.settings import LibrarySettings
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import LibraryName, RelPath, SkillKey
+from tests.fakes.package_cache import MemoryCache
 
 LIB = LibraryName("lib")
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.adapters.packed_packages import PackedPackages
 from curatord.core.settings import LibrarySettings
 from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.errors import InputError
+from tests.fakes.package_cache import MemoryCache
 
 KEY = SkillKey(library=LibraryName("lib"), rel=RelPath("one"))
 

@@ -12,6 +12,7 @@ from curatord.adapters.service_files import make_folder
 from curatord.adapters.service_places import facts_of
 from curatord.config import parse
 from curatord.core.service.facts import ServiceFacts
+from curatord.core.service.needs import needs_notes
 from curatord.errors import StateError
 
 
@@ -83,6 +84,32 @@ def test_a_key_in_the_home_itself_shows_no_home(tmp_path: Path) -> None:
     fallback = {**primary, "api_key": {"file": str(tmp_path / "none/key")}}
 
     assert [] == list(facts(tmp_path, llm={"primary": primary, "fallback": fallback}).read_only)
+
+
+def test_a_lone_file_of_a_source_shows_no_home(tmp_path: Path) -> None:
+    """A database in the home itself is not seen by a container, which is told; one in a folder of its own is."""
+    state = {"state_dir": str(tmp_path / "elsewhere")}
+    fields = {"session": "s", "time": "t", "role": "r", "text": "x"}
+    (tmp_path / "home/logs").mkdir(parents=True)
+    for name in ("home/all.jsonl", "home/logs/all.jsonl"):
+        (tmp_path / name).write_text("")
+    wide, own = (
+        facts(tmp_path, **state, sources=[{"host": "jsonl", "path": str(tmp_path / name), "fields": fields}])
+        for name in ("home/all.jsonl", "home/logs/all.jsonl")
+    )
+    notes = [
+        needs_notes(
+            made.needs, "docker", home=made.home, writable=made.writable, seen=[*made.writable, *made.read_only]
+        )
+        for made in (wide, own)
+    ]
+
+    assert ([], [str(tmp_path / "home/logs")]) == (list(wide.read_only), list(own.read_only))
+    assert notes[0][0].startswith(
+        f"sources: {tmp_path}/home/all.jsonl is not seen by the container, since {tmp_path}/home holds a whole home: "
+    )
+    assert (1, []) == (len(notes[0]), notes[1])
+    assert [] == needs_notes(wide.needs, "launchd", home=wide.home, writable=wide.writable, seen=[])
 
 
 def test_places_that_cannot_be_looked_at_are_not_there(tmp_path: Path) -> None:

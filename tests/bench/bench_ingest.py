@@ -131,6 +131,12 @@ def measure(
                 note("3 to orjson (<= 1.0)", whole)
             except RuntimeError:
                 log("3 to orjson: not installed")
+
+            def plain() -> Cost:
+                (scratch / "plain.db").unlink(missing_ok=True)
+                return run([sys.executable, "-m", "tests.bench.plain_scan", str(projects), str(scratch / "plain.db")])
+
+            note("3 to the plain way of the same", paired(fresh(0), plain, pairs))
         if "2" in goals:
             note("2 two readers to one", paired(fresh(1), fresh(0), pairs))
         env = {key: value for key, value in os.environ.items() if key != "CLAUDE_CONFIG_DIR"}
@@ -149,7 +155,8 @@ def measure(
                 shutil.rmtree(home / ".cache", ignore_errors=True)
                 return run([fast_resume, "--rebuild", "--stats"], env=env)
 
-            note("4 to fast-resume (<= 0.5)", paired(fresh(0), index, pairs))
+            note("4 to fast-resume (<= 0.5), one reader", paired(fresh(0), index, pairs))
+            note("4 to fast-resume (<= 0.5), two readers, as `curatord scan` has them", paired(fresh(1), index, pairs))
         if "6" in goals:
             note("6 unchanged rescan to scandir and stat (<= 1.5, less imports)", _rescan(projects, scratch, pairs))
         if "7" in goals:

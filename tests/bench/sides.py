@@ -53,7 +53,7 @@ def side_one_field(projects: str) -> None:
         type: str = ""
 
     decode = msgspec.json.Decoder(Line).decode
-    for path in _files(projects):
+    for path in transcripts(projects):
         with Path(path).open("rb", buffering=MIB) as file:
             for line in file:
                 try:  # noqa: SIM105 -- suppress() would cost more than what is measured
@@ -66,7 +66,7 @@ def side_orjson(projects: str) -> None:
     """Decode each line whole with orjson."""
     import orjson  # type: ignore[import-not-found, unused-ignore]
 
-    for path in _files(projects):
+    for path in transcripts(projects):
         with Path(path).open("rb", buffering=MIB) as file:
             for line in file:
                 try:  # noqa: SIM105 -- as above
@@ -77,7 +77,7 @@ def side_orjson(projects: str) -> None:
 
 def side_stat(projects: str) -> None:
     """List the tree and stat each transcript."""
-    for path in _files(projects):
+    for path in transcripts(projects):
         os.stat(path)  # noqa: PTH116 -- the barest there is
 
 
@@ -96,7 +96,7 @@ def side_append(projects: str, state: str, times: str) -> None:
     database = open_database(Path(state), now=clock.now())
     store = IngestStore(database)
     source = open_source(SourceSettings(host="claude-code"), projects)
-    paths = sorted(_files(projects))[:: max(1, len(list(_files(projects))) // 50)]
+    paths = sorted(transcripts(projects))[:: max(1, len(list(transcripts(projects))) // 50)]
     took = []
     for number in range(int(times)):
         path = paths[number % len(paths)]
@@ -112,7 +112,8 @@ def side_append(projects: str, state: str, times: str) -> None:
     Path(state, "append.json").write_text(json.dumps(sorted(took)), encoding="utf-8")
 
 
-def _files(projects: str) -> list[str]:
+def transcripts(projects: str) -> list[str]:
+    """Return the paths of the transcripts below *projects*."""
     found = []
     folders = [projects]
     while folders:

@@ -21,7 +21,7 @@ from curatord.errors import (
     BusyError,
     ConfigError,
     CuratorError,
-    JournalConflictError,
+    StateCorruptError,
     StateError,
     StoppedError,
     UsageError,
@@ -301,7 +301,7 @@ def test_changes_that_were_not_made_are_3(changes: Any, code: int) -> None:
     [
         (UsageError("no such skill", hint="look"), 2),
         (ConfigError("x:1: bad", file="x", line=1), 2),
-        (JournalConflictError("met nobody"), 4),
+        (StateCorruptError("met nobody"), 4),
         (BusyError("another instance is at work"), 5),
         (StoppedError("asked to stop", signal=15), 143),
         (KeyboardInterrupt(), 130),

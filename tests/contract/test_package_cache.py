@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from curatord.adapters import package as package_module
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.adapters.store.database import open_database
 from curatord.adapters.store.package_readings import StoredReadings
 from curatord.core.settings import LibrarySettings
 from curatord.ports.library import PackageCache
+from tests.fakes.package_cache import MemoryCache
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

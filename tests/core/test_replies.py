@@ -14,11 +14,11 @@ from curatord.core.replies import (
     DistilReply,
     MergeReply,
     SimpleReply,
-    minimal_reply,
     reply_schema,
     reply_shape,
     validator,
 )
+from tests.fakes.replies import minimal_reply
 
 MERGE: dict[str, Any] = {
     "umbrella": {"name": "git", "description": "Use for git.", "overview": "One place.", "body": "# git"},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -15,12 +16,33 @@ from curatord.core.usage import (
     Heard,
     HostCounters,
     SkillUsage,
-    heard_of,
     usage_by_skill,
 )
 from curatord.core.values import Event, EventKind, LibraryName, RelPath, SessionId, SkillKey, SkillName
 
 T1, T2, T3 = (datetime(2026, 5, day, tzinfo=UTC) for day in (1, 2, 3))
+
+
+def heard_of(events: Iterable[Event]) -> list[Heard]:
+    """Return what *events*, in any order, say of each (library, skill), ordered by both."""
+    groups: dict[tuple[LibraryName | None, SkillName], list[Event]] = defaultdict(list)
+    for event in events:
+        groups[event.library, event.skill].append(event)
+    return [
+        Heard(
+            library=library,
+            skill=skill,
+            counts=Counter(event.kind for event in group),
+            newest={
+                kind: max(event.at for event in group if event.kind is kind)
+                for kind in EventKind
+                if any(event.kind is kind for event in group)
+            },
+            sessions=len({(event.host, event.session_id) for event in group}),
+            hosts=tuple(sorted({event.host for event in group})),
+        )
+        for (library, skill), group in sorted(groups.items(), key=lambda item: (item[0][0] or "", item[0][1]))
+    ]
 
 
 def an_event(

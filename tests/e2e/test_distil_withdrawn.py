@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as struct_replace
 
 from curatord.application.metering import gauges_of
 from curatord.core.curation import WITHDRAWN, Proposal
-from curatord.core.plan import Archive
+from curatord.core.plan import Archive, Patch
 from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
 from curatord.passes.withdrawing import withdraw_gone
@@ -257,6 +258,21 @@ def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     assert [] == world.app.pending()
     assert 0 == world.app.status()["pending"]
     assert 0 == gauges_of(world.parts).pending
+
+
+def test_what_nobody_can_look_at_may_be_there(world: DistilWorld) -> None:
+    """What waits on a skill in a folder that cannot be entered is listed and counted; here a loop stands for one."""
+    (waiting,) = world.parts.store.proposals("pending")
+    (action,) = waiting.actions
+    assert isinstance(action, Patch)
+    key = replace(action.key, rel=RelPath("closed/deploy"))
+    world.parts.store.propose(
+        replace(waiting, id="closed", kind="closed", targets=(key,), actions=(struct_replace(action, key=key),))
+    )
+    (world.skills / "closed").symlink_to("closed")
+
+    assert ["closed", waiting.id] == sorted(row["id"] for row in world.app.pending())
+    assert 2 == world.app.status()["pending"]
 
 
 def test_what_waits_is_read_once_however_much_was_withdrawn(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from curatord.core.budget import estimate_tokens
 from curatord.core.endpoint import Identity
 from curatord.core.model import Bill, EndpointError, Fault, FaultKind, Reply, ReplyError, Request, Usage
-from curatord.core.wire import read_data_part
+from curatord.core.wire import Question, read_data_part
+from curatord.errors import ModelError
+from curatord.passes.consult import Answer, Consultation
 
 __all__ = ["HandClock", "Memory", "ScriptedModel", "an_identity"]
 
@@ -141,3 +144,21 @@ class ScriptedModel:
         text = step if isinstance(step, str) else json.dumps(step)
         usage = Usage(input_tokens=estimate_tokens(request.text), output_tokens=estimate_tokens(text))
         return Reply(text=text, bill=Bill(usage=usage, usd=self._usd, requests=1), model=self._identity.model)
+
+
+def ask_all(
+    consultation: Consultation, questions: Iterable[Question], *, stop: Callable[[], bool] = lambda: False
+) -> list[Answer | ModelError]:
+    """Return for each of *questions* its answer or why there is none; asked in parallel, as the passes do it."""
+
+    def one(question: Question) -> Answer | ModelError:
+        try:
+            return consultation.ask(question)
+        except ModelError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=consultation.workers, thread_name_prefix="model") as pool:
+        asked = [pool.submit(one, question) for question in questions]
+        for _ in consultation.as_they_come(asked, stop):
+            pass
+        return [future.result() for future in asked]

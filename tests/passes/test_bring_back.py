@@ -200,7 +200,7 @@ def test_undoing_what_had_been_gone_archives_it(quick: Path, known: bool) -> Non
     (home.root / "cat/old/empty").chmod(0o755)
     shutil.rmtree(home.root / "cat")
     if not known:
-        home.applier().store.forget_skills([key("cat/old")])
+        home.applier().store.put_skills((), gone=[key("cat/old")])
         home.close()
     (row,) = bring(home, manifest, "old")
 

@@ -20,7 +20,7 @@ from curatord.core.settings import LlmBudget, LlmPrice
 from curatord.core.wire import Question, read_data_part
 from curatord.errors import BudgetExhaustedError, ModelError, StoppedError
 from curatord.passes.consult import Answer, Consultation, Exchange, breaker_of
-from tests.fakes.model import HandClock, Memory, ScriptedModel, an_identity
+from tests.fakes.model import HandClock, Memory, ScriptedModel, an_identity, ask_all
 
 GOOD = {"clusters": [{"umbrella": "git", "members": ["a", "b"], "why": "same"}], "leave": []}
 SECOND = an_identity(model="second", url="http://127.0.0.1:8/v1/chat/completions", fingerprint="2" * 16)
@@ -174,7 +174,7 @@ def test_a_fallback_that_fails_too_ends_it() -> None:
 def test_a_hopeless_endpoint_is_asked_once_a_run() -> None:
     """A refused key is refused for every question."""
     model = ScriptedModel([a_fault(FaultKind.AUTH)])
-    outcomes = a_consultation(model).ask_all(a_question(n) for n in range(5))
+    outcomes = ask_all(a_consultation(model), (a_question(n) for n in range(5)))
 
     assert sum(isinstance(o, EndpointError) for o in outcomes) == 5
     assert len(model.asked) == 1
@@ -184,7 +184,7 @@ def test_an_endpoint_that_stumbles_once_is_asked_on() -> None:
     """One overload loses one question; two in a row end the pass."""
     server = a_fault(FaultKind.SERVER)
     model = ScriptedModel([server, GOOD, server, server, GOOD])
-    outcomes = a_consultation(model).ask_all(a_question(n) for n in range(6))
+    outcomes = ask_all(a_consultation(model), (a_question(n) for n in range(6)))
 
     assert [isinstance(o, Answer) for o in outcomes] == [False, True, False, False, False, False]
     assert len(model.asked) == 4
@@ -210,7 +210,7 @@ def test_a_stop_ends_what_a_silent_model_is_waited_for() -> None:
 
     consultation = a_consultation(ScriptedModel([silent, silent]), workers=2, end=end)
     with pytest.raises(StoppedError):
-        consultation.ask_all([a_question(1), a_question(2)], stop=stop)
+        ask_all(consultation, [a_question(1), a_question(2)], stop=stop)
 
     assert {threading.get_ident()} == asked_in
     assert [True] == ends
@@ -279,7 +279,7 @@ def test_an_endpoint_that_was_not_even_asked_is_in_the_record() -> None:
     memory = Memory()
     for _ in range(2):
         consultation = a_consultation(ScriptedModel([a_fault(FaultKind.AUTH)]), memory=memory)
-        outcomes = consultation.ask_all([a_question(1), a_question(2)])
+        outcomes = ask_all(consultation, [a_question(1), a_question(2)])
     record = consultation.record()
 
     assert [True, True] == [isinstance(o, EndpointError) for o in outcomes]
@@ -303,7 +303,7 @@ def test_each_limit_ends_the_pass_before_it_is_passed(limit: str, limits: LlmBud
     reply = Reply(text=json.dumps(GOOD), bill=Bill(usage=usage, usd=0.014, requests=1))
     model = ScriptedModel(rule=lambda _: reply, identity=an_identity(price=price))
     consultation = a_consultation(model, limits=limits, **more)
-    outcomes = consultation.ask_all(a_question(n) for n in range(10))
+    outcomes = ask_all(consultation, (a_question(n) for n in range(10)))
     out = [o for o in outcomes if isinstance(o, BudgetExhaustedError)]
     spent = consultation.spent
 
@@ -319,7 +319,7 @@ def test_a_budget_that_went_into_the_question_itself_is_known() -> None:
     """Its first reply could not be used and took all there was: the repair was not to be had, and says why."""
     reply = Reply(text="no JSON", bill=Bill(usage=Usage(input_tokens=1000, output_tokens=9_000), requests=1))
     consultation = a_consultation(ScriptedModel([reply]), limits=LlmBudget(tokens_per_run=10_000))
-    ends = consultation.ask_all([a_question(1), a_question(2)])
+    ends = ask_all(consultation, [a_question(1), a_question(2)])
 
     assert all(isinstance(end, BudgetExhaustedError) for end in ends)
     assert [True, False] == [bool(getattr(end, "replied", "")) for end in ends]
@@ -345,7 +345,7 @@ def test_wall_time_ends_the_pass_and_is_the_deadline() -> None:
 
     model = ScriptedModel(rule=slow)
     consultation = a_consultation(model, clock=clock, limits=LlmBudget(wall_per_run=timedelta(seconds=60)))
-    outcomes = consultation.ask_all(a_question(n) for n in range(4))
+    outcomes = ask_all(consultation, (a_question(n) for n in range(4)))
 
     assert [isinstance(o, Answer) for o in outcomes] == [True, True, False, False]
     assert {1060.0} == {deadline for deadline, _ in model.limits}
@@ -425,7 +425,7 @@ def test_answers_come_in_the_order_of_their_questions_from_bounded_threads() -> 
         return {"clusters": [{"umbrella": data["skills"][0]["name"], "members": []}]}
 
     model = ScriptedModel(rule=slow)
-    outcomes = a_consultation(model, workers=3).ask_all(a_question(n) for n in range(12))
+    outcomes = ask_all(a_consultation(model, workers=3), (a_question(n) for n in range(12)))
 
     names = [
         o.value.clusters[0].umbrella for o in outcomes if isinstance(o, Answer) and isinstance(o.value, SurveyReply)
@@ -451,7 +451,7 @@ def test_parallel_calls_do_not_pass_a_limit_together() -> None:
     """Open calls count with their estimates: ten at once cannot all be the last one."""
     model = ScriptedModel(rule=unhurried)
     consultation = a_consultation(model, workers=10, limits=LlmBudget(calls_per_run=4, tokens_per_run=10**9))
-    consultation.ask_all(a_question(n) for n in range(10))
+    ask_all(consultation, (a_question(n) for n in range(10)))
 
     assert 4 == consultation.spent.calls == len(model.asked)
 
@@ -477,7 +477,7 @@ def test_whatever_models_do_the_books_agree(first: list[Any], second: list[Any],
         ScriptedModel(second, rule=lambda _: GOOD, identity=SECOND),
     )
     consultation = a_consultation(model, other, workers=workers)
-    outcomes = consultation.ask_all(a_question(n) for n in range(6))
+    outcomes = ask_all(consultation, (a_question(n) for n in range(6)))
     record = consultation.record()
 
     assert all(isinstance(o, Answer | ModelError) for o in outcomes)

@@ -20,7 +20,7 @@ from curatord.core.settings import LlmBudget, LlmEndpoint
 from curatord.core.wire import Question
 from curatord.errors import BudgetExhaustedError
 from curatord.passes.consult import Answer, Consultation
-from tests.fakes.model import HandClock, Memory
+from tests.fakes.model import HandClock, Memory, ask_all
 from tests.fakes.stub import Stub, needs_stub, stub
 
 pytestmark = needs_stub
@@ -74,7 +74,7 @@ def consult(
 @pytest.mark.parametrize("fault", FINE)
 def test_faults_of_wrapping_and_naming_are_answers(tmp_path: Path, fault: str) -> None:
     """Each question is answered; what the answers name is the plan's to judge. Every request is in the count."""
-    consultation, outcomes, calls = consult(tmp_path, [fault], lambda c: c.ask_all([SURVEY, MERGE]))
+    consultation, outcomes, calls = consult(tmp_path, [fault], lambda c: ask_all(c, [SURVEY, MERGE]))
 
     assert [isinstance(o, Answer) for o in outcomes] == [True, True]
     assert calls == consultation.spent.calls
@@ -84,7 +84,7 @@ def test_faults_of_wrapping_and_naming_are_answers(tmp_path: Path, fault: str) -
 def test_faults_of_the_answer_are_repaired_once(tmp_path: Path, fault: str) -> None:
     """Once spoiled it is mended; always spoiled, each question takes two requests and fails."""
     once, outcome, calls = consult(tmp_path, [f"{fault}:1"], lambda c: c.ask(SURVEY))
-    always, outcomes, more = consult(tmp_path, [fault], lambda c: c.ask_all([SURVEY, MERGE]))
+    always, outcomes, more = consult(tmp_path, [fault], lambda c: ask_all(c, [SURVEY, MERGE]))
 
     assert isinstance(outcome, Answer)
     assert [e.repair for e in once.exchanges] == [False, True]
@@ -100,7 +100,7 @@ def test_a_huge_answer_is_repaired_and_a_huge_bill_ends_the_pass(tmp_path: Path)
     roomy, outcome, _ = consult(
         tmp_path, ["huge:1"], lambda c: c.ask(MERGE), tokens_per_run=10**8, tokens_per_day=10**8
     )
-    tight, outcomes, _ = consult(tmp_path, ["huge"], lambda c: c.ask_all([MERGE]))
+    tight, outcomes, _ = consult(tmp_path, ["huge"], lambda c: ask_all(c, [MERGE]))
 
     assert isinstance(outcome, Answer)
     assert (roomy.exchanges[0].fault.kind if roomy.exchanges[0].fault else None) == FaultKind.TOO_LARGE
@@ -123,7 +123,7 @@ def test_faults_of_the_endpoint_bring_the_fallback(tmp_path: Path, fault: str) -
             memory=memory,
             clock=clock,
         )
-        outcomes = consultation.ask_all([SURVEY, MERGE])
+        outcomes = ask_all(consultation, [SURVEY, MERGE])
         record = consultation.record()
 
     assert [isinstance(o, Answer) for o in outcomes] == [True, True]
@@ -136,7 +136,7 @@ def test_faults_of_the_endpoint_bring_the_fallback(tmp_path: Path, fault: str) -
 
 def test_a_refused_request_does_not_bring_the_fallback(tmp_path: Path) -> None:
     """A 400 is about the question."""
-    consultation, outcomes, calls = consult(tmp_path, ["400"], lambda c: c.ask_all([SURVEY]))
+    consultation, outcomes, calls = consult(tmp_path, ["400"], lambda c: ask_all(c, [SURVEY]))
 
     assert (calls, consultation.fallback_reason) == (1, None)
     assert outcomes[0].fault.kind == FaultKind.BAD_REQUEST

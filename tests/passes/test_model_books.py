@@ -15,7 +15,7 @@ from curatord.core.wire import Question
 from curatord.errors import BudgetExhaustedError, StateCorruptError
 from curatord.passes.consult import Consultation, Exchange
 from curatord.passes.model_books import SPEND, ModelBooks
-from tests.fakes.model import HandClock, ScriptedModel
+from tests.fakes.model import HandClock, ScriptedModel, ask_all
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUESTION = Question(task="survey", prompt="Sort.", data={"library": "l", "skills": [], "candidates": []})
@@ -77,7 +77,7 @@ def test_a_daily_budget_survives_restarts() -> None:
         consultation = Consultation(
             model, limits=limits, memory=books, clock=clock, spent_today=books.spent_on(clock.now()), book=books.book
         )
-        ends.append(isinstance(consultation.ask_all([QUESTION])[0], BudgetExhaustedError))
+        ends.append(isinstance(ask_all(consultation, [QUESTION])[0], BudgetExhaustedError))
 
     assert ends[-1]
     assert ModelBooks(table).spent_on(clock.now()).usage.tokens <= 5_000

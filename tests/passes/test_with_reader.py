@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import pytest
 
 from curatord.adapters.decisions import DecisionsFile
-from curatord.adapters.library import DiskLibrary, MemoryCache
+from curatord.adapters.library import DiskLibrary
 from curatord.adapters.mutate import FileMutator
 from curatord.adapters.standing import LibraryStandings, site_of
 from curatord.adapters.store import open_database
@@ -24,6 +24,7 @@ from curatord.core.values import ActionId, LibraryName, RelPath, SkillKey
 from curatord.passes.apply import Applier
 from curatord.passes.undo import restore, undo
 from tests.curation_home import NOW, tree
+from tests.fakes.package_cache import MemoryCache
 
 LIB = LibraryName("hermes")
 SKILLS = ("cat/mine", "cat/agents", "bundled", "hub/one", "old-agents", "odd")

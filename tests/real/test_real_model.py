@@ -33,7 +33,7 @@ from curatord.core.settings import LlmBudget, LlmEndpoint
 from curatord.core.wire import Question
 from curatord.passes.consult import Answer, Consultation
 from tests.e2e.world import World, tree
-from tests.fakes.model import Memory
+from tests.fakes.model import Memory, ask_all
 
 pytestmark = pytest.mark.real_model
 
@@ -92,7 +92,7 @@ def test_a_real_model_is_asked_and_nothing_but_a_reply_or_an_error_comes_of_it(s
         },
     }
     question = Question(task=task, prompt="Group what a maintainer would keep in one place.", data=data[task])
-    outcome = consultation.ask_all([question])[0]
+    outcome = ask_all(consultation, [question])[0]
     requests = [e.bill.requests for e in consultation.exchanges]
 
     assert isinstance(outcome, Answer | ReplyError)

@@ -13,10 +13,11 @@ import os
 import stat
 from collections.abc import Iterator
 
+from curatord.core.path_text import printable_path
 from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item
 
-__all__ = ["item_at", "printable", "walk"]
+__all__ = ["item_at", "walk"]
 
 
 def walk(
@@ -71,7 +72,7 @@ def walk(
                             if entry.is_file():
                                 path = entry.path
                                 if not path.isascii() and not _is_text(path):
-                                    problems.append(f"cannot name {printable(path)}: {_NOT_UTF8}")
+                                    problems.append(f"cannot name {printable_path(path)}: {_NOT_UTF8}")
                                     continue
                                 found = entry.stat()
                                 row = rows.pop(path, None)
@@ -118,11 +119,6 @@ def item_at(path: str) -> tuple[Item, bool]:
 
 
 _NOT_UTF8 = "its path is not UTF-8; rename it, and it is read"
-
-
-def printable(path: str) -> str:
-    """Return *path* so that it can be stored and printed: each byte that is no UTF-8 as its hexadecimal number."""
-    return path if _is_text(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _is_text(path: str) -> bool:

@@ -97,11 +97,6 @@ class SqliteCurationStore:
             )
             db.executemany("DELETE FROM skills WHERE library = ? AND rel = ?", [(key.library, key.rel) for key in gone])
 
-    def forget_skills(self, keys: Iterable[SkillKey]) -> None:
-        """See `CurationStore.forget_skills`."""
-        with self._writing() as db:
-            db.executemany("DELETE FROM skills WHERE library = ? AND rel = ?", [(key.library, key.rel) for key in keys])
-
     def history(self, key: SkillKey) -> tuple[HistoryRow, ...]:
         """See `CurationStore.history`."""
         with self._reading() as db:

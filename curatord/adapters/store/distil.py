@@ -416,9 +416,15 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
     """Return one session of its joined rows, its own files' first."""
     first = parts[0]
     looks = json.loads(first[15])
-    held = _held(parts)
-    gone = {part[28] for part in parts if part[33] is not None}
-    counts = [_looked_at(counts, looks.get(str(at), ())) if at in gone else counts for at, counts in held.items()]
+    held = {part[28]: (part[23], sum(json.loads(part[24]).values())) for part in parts}  # of each file, turns and calls
+    is_there = any(not part[22] and part[33] is None for part in parts)
+    counts = [
+        # No look reads a sub-agent's file, so whether that is gone is all one as long as there is something to look at.
+        held[part[28]]
+        if part[33] is None or (part[22] and is_there)
+        else _looked_at(held[part[28]], looks.get(str(part[28]), ()))
+        for part in parts
+    ]
     look = LastLook(
         state=first[8],
         reason=first[9],
@@ -454,15 +460,6 @@ def _session(parts: Sequence[tuple[Any, ...]]) -> SessionToDistil:
         tool_calls=sum(calls for _, calls in counts),
         first_seen_ms=min(part[37] for part in parts),
     )
-
-
-def _held(parts: Sequence[tuple[Any, ...]]) -> dict[int, tuple[int, int]]:
-    """Return by file the user turns and tool calls that it holds, its sub-agents' too."""
-    held: dict[int, tuple[int, int]] = {}
-    for part in parts:
-        turns, calls = held.get(part[28], (0, 0))
-        held[part[28]] = turns + part[23], calls + sum(json.loads(part[24]).values())
-    return held
 
 
 def _looked_at(held: tuple[int, int], looked: Sequence[Any]) -> tuple[int, int]:

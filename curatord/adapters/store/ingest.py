@@ -32,7 +32,7 @@ from curatord.core.transcript.events import (
 )
 from curatord.core.watermark import Watermark
 from curatord.errors import BusyError, StateError
-from curatord.ports.ingest_store import Census, Details, Known, Reading
+from curatord.ports.ingest_store import Census, Details, Known, Reading, signed_inode
 from curatord.ports.source import Item
 
 __all__ = ["IngestStore"]
@@ -219,13 +219,13 @@ class IngestStore:
         """Return (file id, path) of files of the source that are thought to be there and had *item*'s inode."""
         return self._connection.execute(
             "SELECT id, path FROM files WHERE ino = ? AND dev = ? AND source = ? AND gone_at IS NULL AND path != ?",
-            (_signed(item.ino), _signed(item.dev), source_id, item.path),
+            (signed_inode(item.ino), signed_inode(item.dev), source_id, item.path),
         ).fetchall()
 
     def gone_like(self, host: str, item: Item, head: bytes) -> list[Details]:
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         # Inodes are held signed, since some file systems use all 64 bits.
-        wanted = (host, head, _signed(item.dev), _signed(item.ino), item.path)
+        wanted = (host, head, signed_inode(item.dev), signed_inode(item.ino), item.path)
         rows = self._connection.execute(_FILES_GONE, wanted)
         return [_details(row) for row in rows]
 
@@ -253,7 +253,15 @@ class IngestStore:
             connection.execute(
                 "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, gone_at = NULL"
                 " WHERE id = ?",
-                (source_id, item.path, _signed(item.dev), _signed(item.ino), item.size, item.mtime_ns, file_id),
+                (
+                    source_id,
+                    item.path,
+                    signed_inode(item.dev),
+                    signed_inode(item.ino),
+                    item.size,
+                    item.mtime_ns,
+                    file_id,
+                ),
             )
 
     def gone(self, file_ids: Sequence[int], *, now_ms: int) -> None:
@@ -265,7 +273,7 @@ class IngestStore:
 
     def failed(self, source_id: int, item: Item, file_id: int | None, error: str, *, retry_ms: int) -> None:
         """Note that a file could not be read, and when to try again."""
-        stat = (_signed(item.dev), _signed(item.ino), item.size, item.mtime_ns)
+        stat = (signed_inode(item.dev), signed_inode(item.ino), item.size, item.mtime_ns)
         with self._transaction() as connection:
             if file_id is None:
                 connection.execute(
@@ -610,7 +618,7 @@ class IngestStore:
         mtime_ns = item.mtime_ns if done.last else 0  # stopped in its middle, it must look changed to the next scan
         marks = done.marks
         rest = (done.state, done.waiting, reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
-        place = (reading.source_id, item.path, _signed(item.dev), _signed(item.ino))
+        place = (reading.source_id, item.path, signed_inode(item.dev), signed_inode(item.ino))
         if held.place == (*place, 1) and held.stands[1] == marks.head:
             batch.grown.append((item.size, mtime_ns, done.offset, marks.tail, *rest))
         else:
@@ -671,19 +679,14 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _signed(number: int) -> int:
-    """Return an inode or device number as SQLite can hold it; some file systems use all 64 bits."""
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
 def _file_row(file_id: int, reading: Reading) -> tuple[Any, ...]:
     item, done = reading.item, reading.slice
     return (
         file_id,
         reading.source_id,
         item.path,
-        _signed(item.dev),
-        _signed(item.ino),
+        signed_inode(item.dev),
+        signed_inode(item.ino),
         item.size,
         item.mtime_ns if done.last else 0,  # stopped in its middle, it must look changed to the next scan
         done.offset,

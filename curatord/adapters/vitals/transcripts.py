@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from curatord.adapters.small_files import read_small
-from curatord.adapters.sources.walk import printable
 from curatord.core.doctor.sources import Retention
+from curatord.core.path_text import printable_path
 from curatord.core.settings import HostName
 from curatord.errors import OwnershipError
-from curatord.ports.ingest_store import Known
+from curatord.ports.ingest_store import Known, signed_inode
 from curatord.ports.source import Source
 
 __all__ = ["Listing", "list_transcripts", "retention_of"]
@@ -49,24 +49,19 @@ def list_transcripts(source: Source, known: Mapping[str, Known], *, seconds: flo
             files += 1
             read = sizes.get(item.path)
             if read is None:
-                read = inodes.get((_signed(item.dev), _signed(item.ino)))
+                read = inodes.get((signed_inode(item.dev), signed_inode(item.ino)))
             if read != item.size:
                 unread.append(item.mtime_ns / 1e9)
             if files % 1000 == 0 and time.monotonic() > until:
-                return Listing(exists=True, unseen=tuple(map(printable, source.problems)))
+                return Listing(exists=True, unseen=tuple(map(printable_path, source.problems)))
     except FileNotFoundError:
         return Listing(exists=False)
     except OSError as error:
         return Listing(exists=True, error=error.strerror or str(error))
     near = _near(source.path) if not files else ()
     return Listing(
-        exists=True, files=files, unread=tuple(unread), unseen=tuple(map(printable, source.problems)), near=near
+        exists=True, files=files, unread=tuple(unread), unseen=tuple(map(printable_path, source.problems)), near=near
     )
-
-
-def _signed(number: int) -> int:
-    """Return an inode or device number as the database holds it."""
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _near(root: str) -> tuple[str, ...]:

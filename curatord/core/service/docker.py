@@ -14,8 +14,9 @@ import re
 from posixpath import dirname
 
 from curatord.core.service.facts import ServiceFacts
+from curatord.core.service.wide import wideness
 
-__all__ = ["CONTAINER_USER", "compose", "dockerfile"]
+__all__ = ["CONTAINER_USER", "compose", "config_mount", "dockerfile"]
 
 # Whoever starts the image without naming a user gets one that owns nothing.
 CONTAINER_USER = 10001
@@ -116,11 +117,13 @@ def compose(facts: ServiceFacts) -> str:
         lines.append("      # Only read: transcripts, and prompts and keys that the configuration names.")
         for path in facts.read_only:
             lines += _mount(path, read_only=True)
-    if facts.config is not None and not any(_below(facts.config, one) for one in (*facts.writable, *facts.read_only)):
-        lines.append(
-            "      # The folder of the configuration: a file mounted by itself would stay the old one after a save."
+    if (mounted := config_mount(facts)) is not None:
+        told = (
+            "The configuration without what lies beside it: a saved one is seen after a restart of the container."
+            if mounted == facts.config
+            else "The folder of the configuration: a file mounted by itself would stay the old one after a save."
         )
-        lines += _mount(dirname(facts.config), read_only=True)
+        lines += [f"      # {told}", *_mount(mounted, read_only=True)]
     lines += [
         "    # Where the kernel's events do not come through a mount (a Mac's or Windows' engine), the daemon notices,",
         "    # and lists the folders once a minute instead; `status` says so under `watching`.",
@@ -130,6 +133,18 @@ def compose(facts: ServiceFacts) -> str:
         for name in facts.credentials:
             lines += [f"  {name}:", f"    file: {_quoted(f'{facts.home}/.config/curatord/credentials/{name}')}"]
     return "\n".join(lines) + "\n"
+
+
+def config_mount(facts: ServiceFacts) -> str | None:
+    """
+    Return what is mounted for the configuration: its folder, or the file alone where that folder is too wide.
+
+    None: there is no file, or it is seen anyway.
+    """
+    if facts.config is None or any(_below(facts.config, one) for one in (*facts.writable, *facts.read_only)):
+        return None
+    folder = dirname(facts.config)
+    return folder if wideness(folder, facts.home, written=False) is None else facts.config
 
 
 def _secrets_of(facts: ServiceFacts) -> list[str]:

@@ -13,7 +13,8 @@ from posixpath import dirname
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.hosts import HOST_PLACES, set_variable
-from curatord.core.service.needs import Need, too_wide, within
+from curatord.core.service.needs import Need
+from curatord.core.service.wide import wideness, within
 from curatord.core.settings import Config, KeyRef
 from curatord.errors import UsageError
 
@@ -116,13 +117,13 @@ def writable_folders(libraries: Iterable[tuple[str, str]], *, home: str) -> tupl
     Return the folders to open for *libraries*, `(root, archive)` each with links resolved.
 
     The folder above a library, since each opened folder is a mount of its own, an archived skill is renamed, and a
-    rename does not cross mounts; Hermes' schedules lie there too. Where that would open a whole home or more, library
-    and archive are opened each by itself: moving is then a copy that is verified before the original goes.
+    rename does not cross mounts; Hermes' schedules lie there too. Where that is too wide, library and archive are
+    opened each by itself: moving is then a copy that is verified before the original goes.
     """
     wanted: list[str] = []
     for root, archive in libraries:
         above = dirname(root.rstrip("/"))
-        opened = [root, archive] if too_wide(above, home) else [above]
+        opened = [above] if wideness(above, home, written=True) is None else [root, archive]
         if not any(within(archive, one) for one in opened):
             opened.append(archive)
         wanted += opened

@@ -1,9 +1,9 @@
 """
-What a service needs besides libraries, transcripts and its state: where it tells others, and what it consults.
+What a service needs besides libraries and its state: where it tells others, and what it consults and reads.
 
-A file lies in a folder, and a folder is what a service manager can open or mount: one that holds a whole home, or half
-of the system, is not. Where nothing can be opened, the user is told what to do instead; a service that quietly never
-gives a notice would be worse than none.
+A file lies in a folder, and a folder is what a service manager can open or mount. One that holds much more than that
+file is not opened (`core.service.wide`), and the user is told what to do instead: a service that quietly never gives a
+notice would be worse than none.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from curatord.core.cheap import dataclass
+from curatord.core.service.wide import wideness, within
 
-__all__ = ["Kind", "Need", "made_first", "needs_notes", "openable", "too_wide", "within"]
+__all__ = ["Kind", "Need", "made_first", "needs_notes", "openable"]
 
 Kind = Literal["user", "system", "launchd", "docker"]
 """The form of a service: the two of systemd, an agent of launchd, a container."""
@@ -28,6 +29,7 @@ _OWN_PLACE = {
     "prompts": "{home}/.config/curatord/prompts",
     "api_key": "{home}/.config/curatord/keys/NAME",
     "llm.from_host": "{home}/.hermes",
+    "sources": "{home}/transcripts",
 }
 _BRING = {"api_key": "put the key into it, mode 0600,", "prompts": "make it", "llm.from_host": "start Hermes once"}
 
@@ -38,7 +40,7 @@ class Need:
     One file or folder outside of libraries and state.
 
     Attributes:
-        key: What names it: `notices.file`, `metrics.listen`, `prompts`, `api_key` or `llm.from_host`.
+        key: What names it: `notices.file`, `metrics.listen`, `prompts`, `api_key`, `llm.from_host` or `sources`.
         path: As the configuration has it, absolute.
         folder: The folder to open for it, links resolved.
         written: It is written, else only read.
@@ -52,19 +54,9 @@ class Need:
     there: bool
 
 
-def within(path: str, folder: str) -> bool:
-    """Return whether *path* is *folder* or lies in it, as text."""
-    return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
-
-
-def too_wide(folder: str, home: str) -> bool:
-    """Return whether opening *folder* would open a home, what is above one, or a folder at the root."""
-    return within(home, folder) or folder.rstrip("/").count("/") < 2
-
-
 def openable(needs: Iterable[Need], *, home: str, written: bool) -> tuple[str, ...]:
-    """Return the folders that can be opened for what is *written*, or shown for what is read, each once."""
-    found = (need.folder for need in needs if need.written is written and not too_wide(need.folder, home))
+    """Return the folders that are opened for what is *written*, or shown for what is read, each once; no wide ones."""
+    found = (need.folder for need in needs if need.written is written and _wideness(need, home) is None)
     return tuple(dict.fromkeys(found))
 
 
@@ -76,7 +68,7 @@ def made_first(needs: Iterable[Need], kind: Kind, *, home: str) -> tuple[str, ..
             for need in needs
             if need.written
             and not need.there
-            and not too_wide(need.folder, home)
+            and _wideness(need, home) is None
             and not _hidden(need.folder, kind)
             and not within(need.folder, _RUNTIME)
         )
@@ -107,9 +99,8 @@ def _note(need: Need, kind: Kind, *, home: str, writable: Sequence[str], seen: S
         return f"{what} lies in a folder for temporary files, which the service does not see: {elsewhere}"
     if need.written:
         if kind != "launchd" and not any(within(need.folder, one) for one in writable):
-            return (
-                f"{what} cannot be written by the service, since opening {need.folder} would open too much: {elsewhere}"
-            )
+            holds = _wideness(need, home)
+            return f"{what} cannot be written by the service, since {need.folder} holds {holds}: {elsewhere}"
         if within(need.folder, _RUNTIME) and (kind == "system" or not need.there):
             return (
                 f"{what} can only be written while {need.folder} is there when the service starts, "
@@ -120,8 +111,13 @@ def _note(need: Need, kind: Kind, *, home: str, writable: Sequence[str], seen: S
         again = ", then install again" if kind == "docker" else ""
         return f"{what} is not there: {_BRING[need.key]} before the start{again}"
     if kind == "docker" and not any(within(need.folder, one) for one in seen):
-        return f"{what} is not seen by the container, since mounting {need.folder} would show it too much: {elsewhere}"
+        holds = _wideness(need, home) or "what it may write"
+        return f"{what} is not seen by the container, since {need.folder} holds {holds}: {elsewhere}"
     return None
+
+
+def _wideness(need: Need, home: str) -> str | None:
+    return wideness(need.folder, home, written=need.written)
 
 
 def _hidden(folder: str, kind: Kind) -> bool:

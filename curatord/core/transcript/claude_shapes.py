@@ -16,7 +16,8 @@ that was cut, glue records together (formats page, section 0). Inside a JSON str
 name in bare quotes shows a record. Hence:
 
 - What each record of this order has in front may not stand in the line again: what ran into it, or was glued on behind
-  it, has it too. It is `isSidechain`, or what stands between that and the folder (a longer word is found faster).
+  it, has it too. It is `isSidechain` with the user's type behind it, as all versions known have it, whatever they write
+  next (a longer word is found faster), or where these are not side by side `isSidechain` alone.
 - The end must be one that a record without an id, or one of another order, has not: the id of the record that is
   answered, where the version writes it, and what was learnt to follow it; else that of a `toolUseResult` that is a
   nested object, or that of the line right behind the time.
@@ -39,7 +40,7 @@ _FIRST = b'","isSidechain":'
 _USER = b'"type":"user","message":{"role":"user","content":[{'
 _ANSWERS = b'"tool_use_id":"'
 _IS_RESULT = b'"type":"tool_result",'
-_FRONT = re.compile(rb'","isSidechain":(?:true|false)(,"userType":"[^"\\]*","cwd":")')
+_FRONT = re.compile(rb'","isSidechain":(?:tru|fals)(e,"userType":"[^"\\]+",)')
 _LOOK = 4096  # so far into a line, and so far before its end, the fields are looked for
 _ENVELOPE = (b'"isSidechain":', b'"cwd":', b'"sessionId":', b'"version":')
 

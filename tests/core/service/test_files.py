@@ -205,10 +205,27 @@ def test_the_sidecar_mounts_everything_where_it_is() -> None:
         f"{NASTY}/.claude": False,
         "/mnt/with space": False,
         f"{NASTY}/.claude/projects": True,
-        NASTY: True,
+        f"{NASTY}/config.yaml": True,
     }
 
     assert expected == mounts(compose(nasty()))
+
+
+@pytest.mark.parametrize(
+    ("config", "mounted"),
+    [
+        ("/home/u/.config/curatord/config.yaml", "/home/u/.config/curatord"),
+        ("/etc/curatord/config.yaml", "/etc/curatord"),
+        ("/home/u/config.yaml", "/home/u/config.yaml"),
+        ("/etc/curatord.yaml", "/etc/curatord.yaml"),
+    ],
+)
+def test_a_configuration_is_mounted_with_its_folder_where_that_is_its_own(config: str, mounted: str) -> None:
+    """A file by itself stays the old one after a save; but nobody gets a home, or the system's settings, for it."""
+    text = compose(facts(config=config))
+
+    assert mounts(text)[mounted]
+    assert (mounted == config) == ("seen after a restart" in text)
 
 
 def test_the_sidecar_can_do_little() -> None:
@@ -276,6 +293,8 @@ def test_a_line_break_in_a_path_is_refused() -> None:
         ([("/home/u/.hermes/skills", "/home/u/.hermes/skills/.archive")], ("/home/u/.hermes",)),
         ([("/home/u/skills", "/home/u/.skills-archive")], ("/home/u/.skills-archive", "/home/u/skills")),
         ([("/skills", "/.skills-archive")], ("/.skills-archive", "/skills")),
+        ([("/home/u/.config/skills", "/home/u/.config/a")], ("/home/u/.config/a", "/home/u/.config/skills")),
+        ([("/usr/share/a/skills", "/usr/share/a/old")], ("/usr/share/a/old", "/usr/share/a/skills")),
         ([("/data/agent/skills", "/mnt/old/archive")], ("/data/agent", "/mnt/old/archive")),
         (
             [
@@ -288,7 +307,7 @@ def test_a_line_break_in_a_path_is_refused() -> None:
     ],
 )
 def test_what_is_opened_for_libraries(libraries: list[tuple[str, str]], expected: tuple[str, ...]) -> None:
-    """The folder above each, but never a whole home or a folder at the root."""
+    """The folder above each, but none that holds much more: a home, settings, a folder at the root."""
     assert expected == writable_folders(libraries, home="/home/u")
 
 

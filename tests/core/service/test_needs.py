@@ -41,15 +41,21 @@ def test_what_lies_in_a_folder_of_its_own_is_opened_without_a_word(kind: Kind, o
     assert [] == told(one, kind)
 
 
-@pytest.mark.parametrize("path", ["/home/me/notice", "/home/notice", "/notice", "/srv/notice"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/home/me/notice", "/home/notice", "/notice", "/srv/notice", "/home/other/notice", "/home/me/.config/notice"),
+        *("/home/me/.ssh/notice", "/var/lib/notice", "/usr/local/bin/notice"),
+    ],
+)
 @pytest.mark.parametrize("key", ["notices.file", "metrics.listen"])
-def test_no_home_and_nothing_at_the_root_is_opened(key: str, path: str) -> None:
+def test_no_folder_that_holds_much_more_is_opened(key: str, path: str) -> None:
     """What would have to be is told, with a better place; a Mac's agent has no walls around it."""
     one = need(key, path)
 
     assert () == openable([one], home=HOME, written=True)
     for note in (*told(one, "user"), *told(one, "system"), *told(one, "docker")):
-        assert note.startswith(f"{key}: {path} cannot be written by the service, since opening {one.folder} would")
+        assert note.startswith(f"{key}: {path} cannot be written by the service, since {one.folder} holds ")
         assert "/home/me/.cache/curatord/" in note
     assert {"user": 1, "system": 1, "docker": 1, "launchd": 0} == {
         kind: len(told(one, kind)) for kind in get_args(Kind)
@@ -66,9 +72,11 @@ def test_temporary_files_are_hidden_from_a_unit(key: str, path: str) -> None:
     assert () == made_first([need(key, path, there=False)], "user", home=HOME)
 
 
-@pytest.mark.parametrize("path", ["/home/me/key", "/etc/key", "/tmp/key"])
+@pytest.mark.parametrize("path", ["/home/me/key", "/etc/key", "/tmp/key", "/etc/ssl/key", "/home/me/.ssh/key"])
 def test_a_container_is_shown_no_whole_home_for_a_key(path: str) -> None:
-    """Nor the system's settings in the place of its own."""
+    """Nor other keys, nor the system's settings in the place of its own; a unit reads it where it is."""
+    if not path.startswith("/tmp/"):
+        assert [] == told(need("api_key", path), "user") == told(need("api_key", path), "system")
     (note,) = told(need("api_key", path), "docker")
 
     assert f"api_key: {path} is not seen by the container" in note

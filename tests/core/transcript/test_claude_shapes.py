@@ -164,6 +164,20 @@ def test_a_glued_record_is_seen(version: str, outcome: Any, into: str, kind: str
 
 
 @pytest.mark.parametrize("version", FORMATS)
+@pytest.mark.parametrize("other", FORMATS)
+def test_a_record_of_another_version_is_seen(version: str, other: str) -> None:
+    """Two programs may append to a file, and the newer one puts a field between others."""
+    of_one_parent = result(other, 21, "x").replace(uuid(20).encode(), uuid(19).encode())
+    for newer in (answered(other, 21, {"type": "text", "text": "x"}), result(other, 21, "x"), of_one_parent):
+        told = newer.replace(b'"userType":"external",', b'"userType":"external","entrypoint":"cli",')
+        assert told != newer
+        for second in (newer, told):
+            lines = [result(version, 10 + i, "x" * 50) for i in range(4)]
+            lines += [result(version, 20, "some output", outcome={"stdout": "x"}) + second, result(version, 22, "x")]
+            either_way(b"\n".join(lines) + b"\n")
+
+
+@pytest.mark.parametrize("version", FORMATS)
 def test_output_is_not_decoded(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a run of results, the first is decoded and shows how the others look."""
     decoded = []
@@ -199,7 +213,7 @@ def test_a_line_of_another_order_has_no_shape() -> None:
 
     assert result_shape(line) is not NO_RESULT
     assert result_shape(line.replace(b'"message":', b'"message": ')) is NO_RESULT
-    assert result_shape(line.replace(b'"cwd":', b'"cwd": ')) is NO_RESULT
+    assert result_shape(line.replace(b'"userType":', b'"userType": ')) is NO_RESULT
     assert result_shape(line.replace(b'{"parentUuid":', b'{ "parentUuid":')) is NO_RESULT
     assert result_shape(line.replace(b'"userType":', b'"cwd":')) is NO_RESULT
     assert result_shape(line.replace(b'"sessionId":', b'"session":')) is NO_RESULT

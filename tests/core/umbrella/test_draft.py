@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curatord.core.replies import MergeReply, minimal_reply, validator
+from curatord.core.replies import MergeReply, validator
 from curatord.core.umbrella.cards import card_of
 from curatord.core.umbrella.decision import Decision
 from curatord.core.umbrella.draft import Bad, draft
@@ -14,6 +14,7 @@ from curatord.core.umbrella.naming import screened
 from curatord.core.umbrella.question import MergeQuestion, merge_data, split
 from curatord.core.values import State
 from tests.core.umbrella.packages import LIB, a_package, key
+from tests.fakes.replies import minimal_reply
 
 
 def a_question(*names: str, existing: bool = False, label: str = "kit") -> MergeQuestion:
