@@ -687,6 +687,36 @@ def test_oversize_line_keeps_its_ends(world: World) -> None:
     assert any("18000" in note.text for note in report.notes)
 
 
+def test_oversize_line_is_taken_in_its_place(world: World, tmp_path: Path) -> None:
+    """Records behind it are known by what stands before them, whether they are read with it or later."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Bash", command="cat huge")
+    log.write(world.projects)
+    world.scan()
+    log.result(call, "x" * 9_000_000)
+    log.write(world.projects)
+    world.scan()
+    log.raw({"type": "summary", "summary": "Reading it", "leafUuid": "1"})
+    log.said("on")
+    log.write(world.projects)
+    world.scan()
+    log.raw({"type": "summary", "summary": "Going on", "leafUuid": "2"})
+    log.write(world.projects)
+    world.scan()
+    at_once = World(tmp_path / "at-once")
+    log.write(at_once.projects)
+    at_once.scan()
+
+    def known(one: World) -> bytes:
+        rows = one.database.connection.execute("SELECT keys FROM keys ORDER BY file, seq").fetchall()
+        return b"".join(row[0] for row in rows)
+
+    assert at_once.rows() == world.rows()
+    assert 6 * 8 == len(known(world))
+    assert known(at_once) == known(world)
+
+
 def test_own_sessions_count_for_nothing(world: World) -> None:
     """A session whose first prompt is curatord's own is read once and left out of every answer."""
     log = Log("s-own")

@@ -27,7 +27,7 @@ from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _has
 from curatord.adapters.sources.tree import TreeSource, _head_of
 from curatord.core.cheap import replace
 from curatord.core.transcript.dsh import DshParser
-from curatord.core.transcript.lines import LineSplitter
+from curatord.core.transcript.lines import LineSplitter, give
 from curatord.errors import TranscriptError
 from curatord.ports.source import Item, Marks, Slice, Start
 
@@ -307,10 +307,7 @@ class Frames:
             raise TranscriptError(f"unpacks to more than {MOST} bytes", offset=self._given)
         if not data:
             return
-        self._parser.feed(self._splitter.feed(data))
-        for line in self._splitter.oversize:
-            self._parser.oversize(line.head, line.tail, line.size, line.offset)
-        self._splitter.oversize.clear()
+        give(self._parser, self._splitter, data)
 
     def _pass_mark(self, at: int) -> None:
         """Set the watermark to *at*, where a frame ends, unless a line is torn there."""

@@ -24,7 +24,7 @@ from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.cheap import dataclass
-from curatord.core.transcript.lines import MAX_LINE, LineReader
+from curatord.core.transcript.lines import MAX_LINE, LineReader, give_oversize
 from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
 
@@ -228,11 +228,13 @@ def _slices(
     """Yield what *reader* holds; *tail* gives the hash of the bytes before an offset."""
     while True:
         began = reader.offset
-        parser.feed(reader.lines(SLICE))
-        if reader.oversize:
-            for line in reader.oversize:
-                parser.oversize(line.head, line.tail, line.size, line.offset)
-            reader.oversize.clear()
+        while True:
+            parser.feed(reader.lines(SLICE - (reader.offset - began)))
+            if not reader.oversize:
+                break
+            give_oversize(parser, reader.oversize)
+            if reader.offset - began >= SLICE:
+                break
         read = reader.offset + reader.half_size - began
         if reader.ended and start.settled:
             last = reader.last_line()

@@ -30,7 +30,7 @@ from curatord.adapters.sources.json_lines import (
 )
 from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.transcript.ids import Guard, content_key
-from curatord.core.transcript.lines import LineSplitter
+from curatord.core.transcript.lines import LineSplitter, give
 from curatord.errors import TranscriptError
 from curatord.ports.source import Item, Marks, ParserFactory, Slice, Start
 
@@ -220,10 +220,7 @@ class TreeSource(JsonLinesSource):
             read += len(chunk)
             marks.saw(chunk)
             if chunk:
-                parser.feed(splitter.feed(chunk))
-                for line in splitter.oversize:
-                    parser.oversize(line.head, line.tail, line.size, line.offset)
-                splitter.oversize.clear()
+                give(parser, splitter, chunk)
             ended = len(chunk) < BUFFER
             if ended and start.settled:
                 last = splitter.last_line()

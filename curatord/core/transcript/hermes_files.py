@@ -63,6 +63,8 @@ def read_lines(data: bytes, session_id: str) -> Document:
     """Return what a gateway's `<id>.jsonl` holds; a last line that is not whole yet is left out."""
     splitter = LineSplitter()
     lines = list(splitter.feed(data))
+    while splitter.held_up:
+        lines += splitter.feed(b"")
     last = splitter.last_line()
     if last is not None:
         lines.append(last)

@@ -9,8 +9,9 @@ hole; a BOM or CRs come from another system; U+2028 or NEL stand inside strings,
 The plan: `LineReader` pulls lines from a file's own buffer, which is the quickest way there is; `LineSplitter` is fed
 chunks, for streams that come in pieces (decompressed ones). Both hold back what follows the last LF; `offset` is the
 watermark, the byte after the last LF that was given out. A line longer than `MAX_LINE` is streamed past: its first
-and last `EDGE` bytes are given out as an `Oversize`. The common line costs one slice and two comparisons; everything
-odd is found by its first or last byte not being a brace, and cleaned then.
+and last `EDGE` bytes are put by as an `Oversize`, and giving out stops there, so that it can be taken in its place:
+what a record counts for depends on those before it. The common line costs one slice and two comparisons; everything odd
+is found by its first or last byte not being a brace, and cleaned then.
 
 `objects` is for the line that the fast decoder refused: it takes value after value from it with the standard library's
 decoder, which is slow but takes lone surrogates, cut characters and glued objects, and says what was left over.
@@ -21,11 +22,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from curatord.core.cheap import dataclass
 
-__all__ = ["EDGE", "MAX_LINE", "LineReader", "LineSplitter", "Oversize", "Unreadable", "clean", "objects", "printable"]
+__all__ = [
+    "EDGE",
+    "MAX_LINE",
+    "LineReader",
+    "LineSplitter",
+    "Oversize",
+    "TakesLines",
+    "Unreadable",
+    "clean",
+    "give",
+    "give_oversize",
+    "objects",
+    "printable",
+]
 
 MAX_LINE = 8 * 1024 * 1024  # bugs B087
 EDGE = 64 * 1024
@@ -78,15 +92,13 @@ class LineReader:
         self.ended = False
 
     def lines(self, most: int) -> Iterator[tuple[bytes, int]]:
-        """Yield lines until some *most* bytes were read, or the file `ended`; to be run to its end."""
+        """Yield lines until some *most* bytes were read, one was too long or the file `ended`; to be run to its end."""
         at = self.offset
         stop = at + most
         for line in iter(partial(self._readline, MAX_LINE + 1), b"") if self._short is None else self._short:
             if line[-1] != 10:  # LF
-                rest = self._without_end(line, at)
-                if not rest:
-                    break
-                at += rest
+                at += self._without_end(line, at)
+                break  # at the file's end, or behind a line that is to be taken before the next
             else:
                 offset = at
                 at += len(line)
@@ -138,16 +150,18 @@ class LineSplitter:
     Splits a stream at LF, from *offset* on.
 
     `feed` gives `(line, offset of its first byte)` of each whole line, cleaned and never empty; `oversize` holds those
-    too long since it was last emptied; `offset` is the byte after the last LF. `half` is what waits for its LF.
+    too long since it was last emptied. Behind one of those it stops, `held_up`, and goes on when fed the next time,
+    with nothing if need be. `offset` is the byte after the last LF. `half` is what waits for its LF.
     """
 
-    __slots__ = ("_cut", "_half", "_half_size", "_tail", "offset", "oversize")
+    __slots__ = ("_cut", "_half", "_half_size", "_rest", "_tail", "offset", "oversize")
 
     def __init__(self, offset: int = 0) -> None:
         self.offset = offset
         self.oversize: list[Oversize] = []
         self._half: list[bytes] = []
         self._half_size = 0
+        self._rest = b""  # what stands behind a line that was too long
         self._cut = False  # the half line passed MAX_LINE: _half holds its head, _tail its end
         self._tail = b""
 
@@ -156,12 +170,19 @@ class LineSplitter:
         """Bytes that wait for their LF."""
         return self._half_size
 
+    @property
+    def held_up(self) -> bool:
+        """Whether it was fed more than it has given out."""
+        return bool(self._rest)
+
     def feed(self, data: bytes) -> Iterator[tuple[bytes, int]]:
         """
         Yield the lines that the next bytes of the stream complete; to be run to its end before it is fed again.
 
         One line at a time, since a list of them all would be twice as slow: each line is used while it is warm.
         """
+        if self._rest:
+            data, self._rest = self._rest + data, b""
         find = data.find
         end = find(b"\n")
         if end < 0:
@@ -175,6 +196,8 @@ class LineSplitter:
             if self._cut:
                 self.oversize.append(Oversize(head=self._half[0], tail=self._tail, size=self._half_size, offset=offset))
                 self._drop_half()
+                self._rest = data[end + 1 :]
+                return
             else:
                 line = clean(b"".join(self._half), first=offset == 0)
                 self._drop_half()
@@ -196,7 +219,9 @@ class LineSplitter:
                     continue
             if len(line) > MAX_LINE:
                 self.oversize.append(Oversize(head=line[:EDGE], tail=line[-EDGE:], size=len(line), offset=offset))
-                continue
+                self.offset = at_begin + begin
+                self._rest = data[begin:]
+                return
             yield line, offset
         self.offset = at_begin + begin
         self._hold(data[begin:])
@@ -237,6 +262,33 @@ class LineSplitter:
         self._half_size = 0
         self._cut = False
         self._tail = b""
+
+
+class TakesLines(Protocol):
+    """What is given lines: a `LineParser`, for one."""
+
+    def feed(self, lines: Iterable[tuple[bytes, int]]) -> None:
+        """Take whole lines with the offset at which each begins."""
+        ...
+
+    def oversize(self, head: bytes, tail: bytes, size: int, offset: int) -> None:
+        """Take the ends of a line that is too long."""
+        ...
+
+
+def give(taker: TakesLines, splitter: LineSplitter, data: bytes) -> None:
+    """Give *taker* the lines that *data*, the next of a stream, completes; those that are too long in their place."""
+    taker.feed(splitter.feed(data))
+    while splitter.oversize:
+        give_oversize(taker, splitter.oversize)
+        taker.feed(splitter.feed(b""))
+
+
+def give_oversize(taker: TakesLines, lines: list[Oversize]) -> None:
+    """Give *taker* the ends of the *lines* that were too long, and empty the list."""
+    for line in lines:
+        taker.oversize(line.head, line.tail, line.size, line.offset)
+    lines.clear()
 
 
 def _whole(half: bytes, *, first: bool) -> bytes:

@@ -31,7 +31,7 @@ from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
 from curatord.core.transcript.ids import Guard
 from curatord.core.transcript.jsonl_fields import Fields
-from curatord.core.transcript.lines import LineSplitter
+from curatord.core.transcript.lines import LineSplitter, give
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 CLAUDE = "claude_code"
@@ -111,10 +111,7 @@ def feed(teller: Any, *pieces: bytes) -> None:
     """Feed *pieces* as one settled file."""
     splitter = LineSplitter()
     for piece in pieces:
-        teller.feed(splitter.feed(piece))
-        for line in splitter.oversize:
-            teller.oversize(line.head, line.tail, line.size, line.offset)
-        splitter.oversize.clear()
+        give(teller, splitter, piece)
     last = splitter.last_line()
     if last is not None:
         teller.feed([last])
