@@ -13,14 +13,12 @@ import msgspec
 
 from curatord.core.cheap import dataclass
 from curatord.core.path_text import join
-from curatord.core.transcript.events import Sighting
+from curatord.core.transcript.events import MAX_FOLDER, MAX_NAME, Sighting
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import patch_targets, touched
 from curatord.core.values import EventKind
 
 __all__ = ["Call", "may_touch", "names_skill"]
-
-MAX_PATH = 4096
 
 
 def may_touch(arguments: bytes | msgspec.Raw) -> bool:
@@ -48,11 +46,11 @@ class Call:
     def skill(self, name: str, via: str, path: str | None = None) -> list[Sighting]:
         """Return the use of the skill *name* by the host's own mechanism."""
         name = name.strip()
-        return [self._sighting(name[:200], EventKind.USE, via, path)] if name else []
+        return [self._sighting(name[:MAX_NAME], EventKind.USE, via, path)] if name else []
 
     def file(self, path: str, kind: EventKind, via: str) -> list[Sighting]:
         """Return what reading or changing the file *path* is, nothing where it is in no package."""
-        if not path or len(path) > MAX_PATH:
+        if not path or len(path) > MAX_FOLDER:
             return []
         path = join(self.cwd, path)
         skill = skill_of_path(path)

@@ -44,6 +44,7 @@ from curatord.core.transcript.claude_shapes import NO_RESULT, SOURCE, result_sha
 from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
+    MAX_FOLDER,
     MAX_NAMES,
     MAX_SESSION,
     OWN_MARK,
@@ -463,7 +464,7 @@ class ClaudeCodeParser:
         self._hour: list[Any] = ["", "", 0]
         self._hour_from, self._hour_to = "", ""  # no time lies in here
         if self._version:
-            self._findings.versions.add(self._version)
+            self._findings.of_version(self._version)
 
     def _account(self, session: str) -> _Account:
         account = self._accounts.get(session)
@@ -524,13 +525,12 @@ class ClaudeCodeParser:
         if copy:
             return
         cwd = record.cwd
-        if cwd and cwd != self._cwd:
+        if cwd and cwd != self._cwd and len(cwd) <= MAX_FOLDER:
             self._cwd = cwd
             tally.was_in(cwd)
         if record.version != self._version and record.version:
             self._version = record.version
-            if len(self._findings.versions) < MAX_NAMES:
-                self._findings.versions.add(record.version)
+            self._findings.of_version(record.version)
 
         kind = record.type
         turns = 0
@@ -635,7 +635,7 @@ class ClaudeCodeParser:
     def _sightings(self, tool: str, given: Arguments, call: str | None, cwd: str | None) -> list[Sighting]:
         if tool in FILE_TOOLS:
             path = given.file_path or given.notebook_path or given.path
-            skill = skill_of_path(path) if isinstance(path, str) else None
+            skill = skill_of_path(path) if isinstance(path, str) and len(path) <= MAX_FOLDER else None
             return [self._sighting(skill, FILE_TOOLS[tool], tool, call, cwd, path)] if skill else []
         command = given.command if isinstance(given.command, str) else ""
         if tool in SHELL_TOOLS:
@@ -654,7 +654,8 @@ class ClaudeCodeParser:
     def _sighting(
         self, skill: str, kind: EventKind, via: str, call: str | None, cwd: str | None, path: str | None
     ) -> Sighting:
-        return Sighting(skill=skill, kind=kind, via=via, at_ms=self._now_here(), path=path, cwd=cwd, ref=call)
+        where = cwd if cwd is None or len(cwd) <= MAX_FOLDER else None
+        return Sighting(skill=skill, kind=kind, via=via, at_ms=self._now_here(), path=path, cwd=where, ref=call)
 
     def _result(self, block: Block, record: Record) -> None:
         """Let the events of the call that *block* answers happen, or not."""

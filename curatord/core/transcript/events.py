@@ -24,6 +24,8 @@ __all__ = [
     "DAY_MS",
     "HOUR_MS",
     "MAX_CWDS",
+    "MAX_FOLDER",
+    "MAX_NAME",
     "MAX_NAMES",
     "MAX_OFFSETS",
     "MAX_SESSION",
@@ -42,6 +44,8 @@ MAX_CWDS = 16
 MAX_NAMES = 256  # distinct tool names a session, distinct unknown types an item; further ones are counted as OTHER
 MAX_OFFSETS = 32
 MAX_SESSION = 300  # characters of a session's id
+MAX_NAME = 200  # characters of a tool's name, a skill's, a version's
+MAX_FOLDER = 4096  # characters of a path; what is longer can be none
 OTHER = "(other)"
 
 # A line of this text in a session's first prompt says that curatord itself asked (contract section 11; bugs B107).
@@ -168,6 +172,8 @@ class SessionTally:
         calls = self.tool_calls
         if tool in calls:
             calls[tool] += 1
+        elif len(tool) > MAX_NAME:
+            self.called(tool[:MAX_NAME])
         elif len(calls) < MAX_NAMES:
             calls[tool] = 1
         else:
@@ -175,7 +181,7 @@ class SessionTally:
 
     def was_in(self, cwd: str) -> None:
         """Note a working folder."""
-        if cwd and cwd not in self.cwds and len(self.cwds) < MAX_CWDS:
+        if cwd and cwd not in self.cwds and len(self.cwds) < MAX_CWDS and len(cwd) <= MAX_FOLDER:
             self.cwds.append(cwd)
 
 
@@ -220,6 +226,11 @@ class Findings:
         """Remember where something unreadable stands, up to a bound."""
         if len(self.bad) < MAX_OFFSETS:
             self.bad.append((offset, reason))
+
+    def of_version(self, version: str) -> None:
+        """Note a version of the host or the format, up to a bound."""
+        if len(self.versions) < MAX_NAMES:
+            self.versions.add(version[:MAX_NAME])
 
     def unknown_type(self, name: str) -> None:
         """Count a record of a type that this reader does not know."""

@@ -28,7 +28,7 @@ import msgspec
 
 from curatord.core.path_text import join
 from curatord.core.transcript.calls import Call, may_touch
-from curatord.core.transcript.events import HOUR_MS, MAX_NAMES, OWN_MARK, Findings, SessionKind, SessionTally, Sighting
+from curatord.core.transcript.events import HOUR_MS, OWN_MARK, Findings, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import KEY_BYTES, Guard, content_key
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import Unreadable, objects, printable
@@ -419,8 +419,8 @@ class OpenCodeParser:
             facts = self._lookup.session(session_id)
             session = self._sessions[session_id] = _Session(facts)
             self._ledger.first(content_key(b"session", session_id.encode("utf-8", "surrogatepass")), head=True)
-            if facts is not None and facts.version and len(self._findings.versions) < MAX_NAMES:
-                self._findings.versions.add(facts.version[:40])
+            if facts is not None and facts.version:
+                self._findings.of_version(facts.version)
         return session
 
     def _tally(self, session_id: str, session: _Session) -> SessionTally:

@@ -33,6 +33,7 @@ import msgspec
 from curatord.core.transcript.events import (
     DAY_MS,
     HOUR_MS,
+    MAX_FOLDER,
     MAX_NAMES,
     MAX_SESSION,
     OWN_MARK,
@@ -449,7 +450,7 @@ class RecordParser(Generic[R, C]):
         self._accounts: dict[str, Account] = {}
         self._current = self._account(self._session)
         if self._version:
-            self._findings.versions.add(self._version)
+            self._findings.of_version(self._version)
 
     def _account(self, session: str) -> Account:
         account = self._accounts.get(session)
@@ -570,15 +571,14 @@ class RecordParser(Generic[R, C]):
             self._current = self._account(self._session)
 
     def _in_folder(self, cwd: str) -> None:
-        if cwd and cwd != self._cwd:
+        if cwd and cwd != self._cwd and len(cwd) <= MAX_FOLDER:
             self._cwd = cwd
             self._current.tally.was_in(cwd)
 
     def _of_version(self, version: str) -> None:
         if version and version != self._version:
             self._version = version
-            if len(self._findings.versions) < MAX_NAMES:
-                self._findings.versions.add(version)
+            self._findings.of_version(version)
 
     def _driven_by(self, kind: SessionKind) -> None:
         if kind is self._kind and kind is self._current.tally.kind:
@@ -633,7 +633,7 @@ class RecordParser(Generic[R, C]):
         if name in calls:
             calls[name] += 1
         else:
-            tally.called(name[:200])
+            tally.called(name)
         return True
 
     def _hold(self, call: str | None, found: list[Sighting], tally: SessionTally) -> None:

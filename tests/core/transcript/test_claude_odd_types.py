@@ -8,7 +8,7 @@ import pytest
 
 from curatord.core.transcript.claude_code import ClaudeCodeParser
 from curatord.core.transcript.claude_records import Record
-from curatord.core.transcript.events import MAX_SESSION
+from curatord.core.transcript.events import MAX_NAME, MAX_SESSION
 from curatord.core.transcript.ids import Guard
 
 USUAL = {"type": "assistant", "uuid": "5b3f0e1c-0000-4000-8000-000000000001", "sessionId": "s", "cwd": "/a"}
@@ -48,3 +48,26 @@ def test_an_id_of_a_session_is_cut_where_it_is_no_id() -> None:
     parser.feed([(json.dumps(record).encode(), 0) for record in records])
 
     assert {"s" * MAX_SESSION: 3} == {name: tally.records for name, tally in parser.findings().sessions.items()}
+
+
+def test_names_and_folders_are_bounded() -> None:
+    """What no tool, folder or version can be called is no row of megabytes in the database either."""
+    huge = "x" * 1_000_000
+    call = {"type": "tool_use", "name": huge, "input": {}}
+    read = {"type": "tool_use", "name": "Read", "input": {"file_path": f"/a/skills/pdf/{huge}"}}
+    use = {"type": "tool_use", "name": "Skill", "input": {"skill": huge}}
+    records = [
+        {**USUAL, "uuid": f"record-{n}", "cwd": huge, "version": huge, "message": {"id": f"m{n}", "content": [block]}}
+        for n, block in enumerate((call, call, read, use))
+    ]
+    parser = ClaudeCodeParser("-p/s.jsonl", state=b"", fresh=True, guard=Guard(), before=Guard(), now_ms=0)
+
+    parser.feed([(json.dumps(record).encode(), 0) for record in records])
+    found = parser.findings()
+    tally = found.sessions["s"]
+
+    assert {"x" * MAX_NAME: 2, "Read": 1, "Skill": 1} == tally.tool_calls
+    assert [] == tally.cwds
+    assert ["x" * MAX_NAME] == [sighting.skill for sighting in tally.sightings]
+    assert {"x" * MAX_NAME} == found.versions
+    assert len(repr(tally.sightings)) < 1000
