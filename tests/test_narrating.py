@@ -72,6 +72,27 @@ def test_a_source_recovers_at_the_next_whole_scan() -> None:
     assert ["source.failed", "source.recovered"] == [event["event"] for event in told(work)]
 
 
+def test_a_source_with_two_problems_tells_each_once() -> None:
+    """Neither is news because the other was met meanwhile, and each ends by itself."""
+
+    def work(narrator: Narrator) -> None:
+        for whats in (("a", "b"), ("a", "b"), ("b",), ("b",)):
+            report = a_scan()
+            report.notes = [Note(kind="problem", path="/s", text=what) for what in whats]
+            narrator.scanned(report, whole=True)
+
+    events = [(e["event"], e.get("text") or e["what"], e.get("times") or e["after"]) for e in told(work)]
+
+    assert [
+        ("source.failed", "a", 1),
+        ("source.failed", "b", 1),
+        ("source.failed", "a", 2),
+        ("source.failed", "b", 2),
+        ("source.recovered", "/s: a", 2),
+        ("source.failed", "b", 4),
+    ] == events
+
+
 def test_a_restart_is_told_with_its_reason() -> None:
     """Truncated, replaced, rewritten: nothing is counted twice, and somebody may want to know."""
     (event,) = told(lambda narrator: narrator.scanned(a_scan(("restart", "/s/a")), whole=True))

@@ -134,8 +134,10 @@ class Narrator:
                 self._unread.add(note.path)
                 self._repeating.met("transcript.failed", note.path, note.text, path=note.path)
             elif note.kind == "problem":
-                problems[note.path] = {}
-                self._repeating.met("source.failed", note.path, note.text, path=note.path)
+                # Each by itself: a source may have several, which are met again and again in turn.
+                what = f"{note.path}: {note.text}"
+                problems[what] = {}
+                self._repeating.met("source.failed", what, note.text, path=note.path)
             elif note.kind == "restart":
                 self._log.info("transcript.restarted", path=note.path, reason=note.text)
             else:

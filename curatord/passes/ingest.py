@@ -26,6 +26,7 @@ Files that cannot be read are tried again after a growing pause, and only when t
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -297,7 +298,8 @@ class _Ingest:
 
     def take_paths(self, paths: Sequence[str]) -> None:
         """Read single files of the only source."""
-        from_stat = self._sources[0].item_at
+        source = self._sources[0]
+        from_stat = source.item_at
         known = self._store.known_at(self._ids[0], [path for path in paths if printable_path(path) == path])
         # In the order of their rows, which then lie side by side: a burst over all files would else write most pages
         # of the database once for each batch.
@@ -313,7 +315,9 @@ class _Ingest:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self._note("problem", printable_path(path), f"cannot be looked at: {error.strerror}")
+                # In the words of a whole scan, which meets it again: it is one trouble, and no news then.
+                cannot = "cannot name" if error.errno == errno.EILSEQ else "cannot look at"
+                self._note("problem", source.path, f"{cannot} {printable_path(path)}: {error.strerror}")
                 continue
             if item is None:
                 continue

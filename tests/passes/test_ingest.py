@@ -1309,3 +1309,4 @@ def test_a_name_that_is_not_utf_8_stops_no_other(world: World) -> None:
         (told,) = [note for note in report.notes if note.kind == "problem"]
         assert "caf\\xe9.jsonl" in told.path + told.text
         (told.path + told.text).encode()
+    assert scanned.notes == touched.notes  # one trouble, which the log says once
