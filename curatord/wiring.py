@@ -771,10 +771,10 @@ class Parts:
         from curatord.passes.umbrella_case import UmbrellaResult
 
         asks = self.config.umbrella.enabled and self.config.umbrella.planner == "llm"
-        if asks and not llm:
-            return UmbrellaResult(state="skipped", reason="--no-llm was given")
         if asks and self.config.llm is None:
             return UmbrellaResult(state="skipped", reason="not configured")
+        if asks and not llm:
+            return UmbrellaResult(state="skipped", reason="no model was to be asked")
         from curatord.adapters.packed_packages import PackedPackages
         from curatord.adapters.prompts import PromptFiles
         from curatord.adapters.store.answers import StoredAnswers
@@ -880,10 +880,10 @@ class Parts:
 
         if not self.config.distill.enabled and order.sessions is None:
             return DistilResult(state="skipped", reason="switched off in the configuration")
-        if not order.llm:
-            return DistilResult(state="skipped", reason="--no-llm was given")
         if self.config.llm is None:
             return DistilResult(state="skipped", reason="not configured")
+        if not order.llm:
+            return DistilResult(state="skipped", reason="no model was to be asked")
         from curatord.adapters.digest_files import DigestFiles
         from curatord.adapters.packed_packages import PackedPackages
         from curatord.adapters.prompts import PromptFiles

@@ -508,7 +508,7 @@ def test_no_llm_asks_nothing(opened: Opened) -> None:
     record = world.run(llm=False)
 
     assert [] == server.calls()
-    assert ["--no-llm was given"] == [row["reason"] for row in record["passes"] if row["pass"] == "distil"]
+    assert ["no model was to be asked"] == [row["reason"] for row in record["passes"] if row["pass"] == "distil"]
 
 
 def test_a_baseline_records_and_batches_only_propose_until_the_interval_is_over(opened: Opened) -> None:
