@@ -27,6 +27,7 @@ from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _has
 from curatord.adapters.sources.tree import TreeSource, _head_of
 from curatord.core.cheap import replace
 from curatord.core.transcript.dsh import DshParser
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import LineSplitter, give
 from curatord.errors import TranscriptError
 from curatord.ports.source import Item, Marks, Slice, Start
@@ -50,7 +51,6 @@ class _State(msgspec.Struct, array_like=True):
     skip: int = 0  # unpacked bytes behind it that were read as well
 
 
-_decode_state = msgspec.msgpack.Decoder(_State).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -140,7 +140,7 @@ class Frames:
         parser: Callable[[str, Start], DshParser],
         ends: list[tuple[int, int]] | None = None,
     ) -> None:
-        saved = _load(start.state)
+        saved = kept_state(start.state, _State)
         self._descriptor = descriptor
         self._item = item
         self._start = start
@@ -436,12 +436,3 @@ def _version(name: str) -> int | None:
     """Return the format version that a file's name tells, None where it is no log."""
     found = _NAME.fullmatch(name)
     return int(found[1] or 0) if found else None
-
-
-def _load(state: bytes) -> _State:
-    if not state:
-        return _State()
-    try:
-        return _decode_state(state)
-    except msgspec.MsgspecError:
-        return _State()

@@ -23,6 +23,7 @@ from contextlib import closing
 from typing import Any
 
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFile, InUseError, Reading, signature
+from curatord.core.transcript.columns import column_text, column_text_or_none
 from curatord.core.transcript.events import Findings, SessionTally
 from curatord.core.transcript.hermes import HermesParser, Row, SessionFacts
 from curatord.core.transcript.hermes_files import Document, read_document, read_lines
@@ -373,13 +374,13 @@ class _History:
                 source, parent, config, started, reason, cwd, preloads = row
                 facts = SessionFacts(
                     id=session_id,
-                    source=_text(source),
-                    parent=_text(parent),
-                    model_config=_text(config),
-                    started_at=_text(started) if isinstance(started, bytes) else started,
-                    end_reason=_text(reason),
-                    cwd=_text(cwd),
-                    preloads=_text(preloads),
+                    source=column_text_or_none(source),
+                    parent=column_text_or_none(parent),
+                    model_config=column_text_or_none(config),
+                    started_at=column_text_or_none(started) if isinstance(started, bytes) else started,
+                    end_reason=column_text_or_none(reason),
+                    cwd=column_text_or_none(cwd),
+                    preloads=column_text_or_none(preloads),
                 )
         self._sessions[session_id] = facts
         if len(self._sessions) > KEPT_SESSIONS:
@@ -470,13 +471,13 @@ def _row(raw: tuple[Any, ...]) -> Row:
     key, session_id, role, content, call, calls, tool, timestamp, observed = raw
     return Row(
         int(key),
-        _text(session_id) or "",
-        _ROLES.get(role) or _text(role) or "",
+        column_text(session_id),
+        _ROLES.get(role) or column_text(role),
         content if content is None or isinstance(content, bytes) else str(content).encode(),
-        None if call is None else _text(call),
+        column_text_or_none(call),
         calls if calls is None or isinstance(calls, bytes) else str(calls).encode(),
-        None if tool is None else _text(tool),
-        _text(timestamp) if isinstance(timestamp, bytes) else timestamp,
+        column_text_or_none(tool),
+        column_text_or_none(timestamp) if isinstance(timestamp, bytes) else timestamp,
         1 if observed else 0,
     )
 
@@ -489,13 +490,6 @@ def _row_behind(last: int, raw: tuple[Any, ...]) -> Row:
     if row.id <= last:  # in a damaged tree, rows can come round in a circle
         raise sqlite3.DatabaseError(f"message {row.id} stands behind message {last}")
     return row
-
-
-def _text(value: object) -> str | None:
-    """Return a column's value as text; SQLite lets any type stand in any column."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return None if value is None else str(value)
 
 
 def _row_mark(reading: Reading, offset: int) -> bytes:

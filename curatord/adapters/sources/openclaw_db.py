@@ -25,8 +25,10 @@ from curatord.adapters.sources.json_lines import HEAD, open_quietly
 from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, refuse_order
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
 from curatord.adapters.sources.tree import TreeSource
+from curatord.core.transcript.columns import column_text, column_text_or_none
 from curatord.core.transcript.events import Findings, SessionKind
 from curatord.core.transcript.ids import Guard, content_key
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import EDGE, MAX_LINE
 from curatord.core.transcript.openclaw import OpenClawParser, OpenClawRows, Place, kind_of_session, session_in
@@ -199,7 +201,6 @@ class _State(msgspec.Struct, array_like=True):
     waits: list[str] = []  # of *sessions*, those with a call that waits for its result
 
 
-_decode_state = msgspec.msgpack.Decoder(_State).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -220,7 +221,7 @@ class _Rows:
         self._connection = reading.connection
         self._start = start
         fresh = start.offset == 0
-        saved = _load(start.state)
+        saved = kept_state(start.state, _State)
         self._states = saved.sessions
         self._ledger = Ledger(Guard(*start.guard.packed, *start.before.packed))
         self._parsers: OrderedDict[str, OpenClawRows] = OrderedDict()
@@ -262,7 +263,7 @@ class _Rows:
             raw = next(cursor, None)
             while raw is not None and place.room > 0 and not (place.count and len(self._parsers) >= MOST_SESSIONS):
                 at = place.at
-                raw = self._parser(_text(raw[1]) or "", None).rows(raw, cursor, place)
+                raw = self._parser(column_text(raw[1]), None).rows(raw, cursor, place)
                 if raw is not None and raw[0] <= place.at:
                     refuse_order(raw[0], place.at)
                 if raw is not None and place.at == at and place.room > 0:  # one that needs care
@@ -345,7 +346,7 @@ class _Rows:
     def _take(self, raw: tuple[Any, ...]) -> int:
         """Give one row to its session's parser; return its size."""
         number, session_id, seq, text, packed, size = raw
-        session = _text(session_id) or ""
+        session = column_text(session_id)
         seq = seq if isinstance(seq, int) else 0
         parser = self._parser(session, seq)
         if text is None and packed is not None:
@@ -404,7 +405,7 @@ class _Rows:
         newest = self._rewritten_at
         at_newest = dict(self._generations)
         for raw_session, raw_generation, at in self._connection.execute(query, (self._rewritten_at,)):
-            session, generation = _text(raw_session) or "", _text(raw_generation) or ""
+            session, generation = column_text(raw_session), column_text(raw_generation)
             if self._generations.get(session) != generation:
                 changed.append(session)
             if not isinstance(at, int) or at < newest:
@@ -442,7 +443,7 @@ class Queries:
         row = self._connection.execute(self.facts, (session,)).fetchone() if self.facts is not None else None
         if row is None:
             return SessionKind.UNKNOWN, None
-        key, previous, spawned_by, via, parent = map(_text, row)
+        key, previous, spawned_by, via, parent = map(column_text_or_none, row)
         return kind_of_session(key, via, spawned_by), previous or parent
 
     def mark(self, number: int) -> bytes:
@@ -490,7 +491,7 @@ def _versions(reading: Reading) -> set[str]:
     if "app_version" in reading.columns("schema_meta"):
         for (version,) in reading.connection.execute("SELECT app_version FROM schema_meta LIMIT 8"):
             if version:
-                found.add((_text(version) or "")[:40])
+                found.add(column_text(version)[:40])
     return found
 
 
@@ -525,19 +526,3 @@ def _is_database(path: str) -> bool:
 def _database_item(path: str) -> Item:
     (dev, ino, _, _), size, mtime = signature(path)
     return Item(path, dev, ino, size, mtime)
-
-
-def _text(value: object) -> str | None:
-    """Return a column's value as text; SQLite lets any type stand in any column."""
-    if value is None or isinstance(value, str):
-        return value
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _load(state: bytes) -> _State:
-    if not state:
-        return _State()
-    try:
-        return _decode_state(state)
-    except msgspec.MsgspecError:
-        return _State()

@@ -25,8 +25,10 @@ import msgspec
 from curatord.adapters.sources.json_lines import open_quietly
 from curatord.adapters.sources.row_tail import SLICE_BYTES, SLICE_ROWS, Ladder, database_marks, read_rows, refuse_order
 from curatord.adapters.sources.sqlite_read import DatabaseFile, Reading, signature
+from curatord.core.transcript.columns import column_text, column_text_or_none
 from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import Guard, content_key
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import EDGE, MAX_LINE
 from curatord.core.transcript.opencode import OpenCodeParser, SessionFacts
 from curatord.core.transcript.salvage import decoded
@@ -49,7 +51,6 @@ class _State(msgspec.Struct, array_like=True):
     parts: list[tuple[int, bytes]] = []
 
 
-_decode_state = msgspec.msgpack.Decoder(_State).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -222,7 +223,7 @@ class _Rows:
     def __init__(self, reading: Reading, start: Start) -> None:
         self._reading = reading
         self._connection = reading.connection
-        saved = _load(start.state)
+        saved = kept_state(start.state, _State)
         fresh = start.offset == 0
         self._messages = _Table(reading, "message", [] if fresh else saved.messages)
         self._parts = _Table(reading, "part", [] if fresh else saved.parts)
@@ -287,7 +288,7 @@ class _Rows:
         if self._session_query is not None:
             row = self._connection.execute(self._session_query, (session_id,)).fetchone()
             if row is not None:
-                facts = SessionFacts(*map(_text, row))
+                facts = SessionFacts(*map(column_text_or_none, row))
         self._known[session_id] = facts
         if len(self._known) > KEPT_SESSIONS:
             self._known.popitem(last=False)
@@ -366,7 +367,7 @@ class _Table:
 
     def _mark_of(self, number: int) -> bytes:
         raw = self._connection.execute(self._mark, (number,)).fetchone()
-        return content_key((_text(raw[0]) or "").encode("utf-8", "replace")) if raw is not None else b""
+        return content_key((column_text(raw[0])).encode("utf-8", "replace")) if raw is not None else b""
 
 
 class _Tree:
@@ -493,20 +494,4 @@ def _row(raw: tuple[Any, ...]) -> _Row:
     number, row_id, message, session, created, data, cut = raw
     if not isinstance(data, bytes):
         data = b"" if data is None else str(data).encode("utf-8", "replace")
-    return _Row(int(number), _text(row_id) or "", _text(message) or "", _text(session) or "", created, data, bool(cut))
-
-
-def _text(value: object) -> str | None:
-    """Return a column's value as text; SQLite lets any type stand in any column."""
-    if value is None or isinstance(value, str):
-        return value
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _load(state: bytes) -> _State:
-    if not state:
-        return _State()
-    try:
-        return _decode_state(state)
-    except msgspec.MsgspecError:
-        return _State()
+    return _Row(int(number), column_text(row_id), column_text(message), column_text(session), created, data, bool(cut))

@@ -13,13 +13,13 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from curatord.adapters.sources.opencode_db import OpenCodeSource, _content, _names, _session_query, _Tree
 from curatord.adapters.sources.sqlite_read import ChangedError, DatabaseFiles, InUseError, Reading
 from curatord.core.conversation.opencode import Entry, OpenCodeTeller
 from curatord.core.conversation.telling import Telling
 from curatord.core.distil.said import Said
+from curatord.core.transcript.columns import column_bytes, column_text, column_text_or_none
 from curatord.core.transcript.lines import EDGE, MAX_LINE
 from curatord.core.transcript.opencode import SessionFacts
 from curatord.errors import TranscriptError
@@ -165,7 +165,7 @@ class _Asked:
     def messages(self) -> list[tuple[int, str]]:
         """Return row and id of the session's messages, in order."""
         rows = self._reading.connection.execute(self._ids, (self._session_id,))
-        return [(int(row), _text(ident)) for row, ident in rows]
+        return [(int(row), column_text(ident)) for row, ident in rows]
 
     def whole(self, row: int, message_id: str) -> tuple[Entry, list[Entry], tuple[int, int]] | None:
         """Return a message, its parts, and where they begin and end; None where it is gone."""
@@ -176,14 +176,14 @@ class _Asked:
         last = size = 0
         parts: list[Entry] = []
         for number, ident, made, data, cut in connection.execute(self._parts, (message_id,)):
-            data = _bytes(data)
+            data = column_bytes(data)
             size += len(data)
             last = max(last, int(number))
             if size > MANY_BYTES:
                 data, cut = data[:EDGE], True
-            parts.append(Entry(_text(ident), made, data, bool(cut)))
+            parts.append(Entry(column_text(ident), made, data, bool(cut)))
         parts.sort(key=lambda part: (part.created if isinstance(part.created, int) else 0, part.id))
-        message = Entry(message_id, found[0], _bytes(found[1]), bool(found[2]))
+        message = Entry(message_id, found[0], column_bytes(found[1]), bool(found[2]))
         return message, parts, (row + last - 1, row + last)
 
     def elsewhere(self, at_ms: int) -> bool:
@@ -203,21 +203,8 @@ class _Asked:
         if self._session is None:
             return None
         row = self._reading.connection.execute(self._session, (session_id,)).fetchone()
-        return SessionFacts(*(None if value is None else _text(value) for value in row)) if row is not None else None
+        return SessionFacts(*(column_text_or_none(value) for value in row)) if row is not None else None
 
     def message(self, message_id: str) -> bytes | None:
         row = self._reading.connection.execute("SELECT data FROM message WHERE id = ?", (message_id,)).fetchone()
-        return _bytes(row[0]) if row is not None else None
-
-
-def _text(value: Any) -> str:
-    """Return a column's value as text; SQLite lets any type stand in any column."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return "" if value is None else str(value)
-
-
-def _bytes(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    return b"" if value is None else str(value).encode("utf-8", "replace")
+        return column_bytes(row[0]) if row is not None else None

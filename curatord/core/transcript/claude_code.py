@@ -22,11 +22,11 @@ import functools
 import json
 import re
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from curatord.core.transcript.accounts import Account, common_ms, tell_times
 from curatord.core.transcript.claude_records import (
     Arguments,
     Block,
@@ -42,19 +42,17 @@ from curatord.core.transcript.claude_records import (
 )
 from curatord.core.transcript.claude_shapes import NO_RESULT, SOURCE, result_shape, stamp_at
 from curatord.core.transcript.events import (
-    DAY_MS,
-    HOUR_MS,
     MAX_FOLDER,
     MAX_NAMES,
     MAX_SESSION,
     OWN_MARK,
     Findings,
-    HourTally,
     SessionKind,
     SessionTally,
     Sighting,
 )
 from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, chained, content_key, fold_uuids, id_key
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.salvage import text_of_raw
@@ -124,19 +122,7 @@ class _Saved(msgspec.Struct, array_like=True):
     scheduled: int = 0
 
 
-_saved = msgspec.msgpack.Decoder(_Saved)
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class _Account:
-    """One session's tally with its times still as text: per hour `[first, last, turns of the model]`."""
-
-    __slots__ = ("rest", "tally", "work")
-
-    def __init__(self, tally: SessionTally) -> None:
-        self.tally = tally
-        self.work: dict[str, list[Any]] = {}
-        self.rest: dict[str, list[Any]] = {}
 
 
 class ClaudeCodeParser:
@@ -166,7 +152,7 @@ class ClaudeCodeParser:
         self._side = "subagents" in parts[:-1] or stem.startswith("agent-")
         if "subagents" in parts[1:-1]:
             stem = parts[parts.index("subagents", 1) - 1]
-        saved = _load(state)
+        saved = kept_state(state, _Saved)
         if fresh:
             saved = _Saved(pending=saved.pending, released=saved.released)
         self._guard = guard or None  # asked for each record: None is told quicker from something than emptiness
@@ -405,7 +391,7 @@ class ClaudeCodeParser:
             tally = account.tally
             told = tally.records or tally.unreadable or tally.sightings or tally.retracted or tally.amended
             if told or tally.user_turns or account.rest:
-                _tell_times(account)
+                tell_times(account)
                 found.sessions[session] = tally
         keys = fold_uuids(list(self._new))
         if self._heads is not None:
@@ -458,7 +444,7 @@ class ClaudeCodeParser:
             self._new = {}
         self._begun = True
         self._findings = Findings()
-        self._accounts: dict[str, _Account] = {}
+        self._accounts: dict[str, Account] = {}
         self._other_keys: list[bytes] = []
         self._current = self._account(self._session)
         self._hour: list[Any] = ["", "", 0]
@@ -466,13 +452,13 @@ class ClaudeCodeParser:
         if self._version:
             self._findings.of_version(self._version)
 
-    def _account(self, session: str) -> _Account:
+    def _account(self, session: str) -> Account:
         account = self._accounts.get(session)
         if account is None:
             tally = SessionTally(session_id=session, side=self._side)
             if self._cwd and session == self._session:
                 tally.cwds.append(self._cwd)
-            account = self._accounts[session] = _Account(tally)
+            account = self._accounts[session] = Account(tally)
         return account
 
     def _take(self, record: Record, content: bytes) -> None:
@@ -582,7 +568,7 @@ class ClaudeCodeParser:
         self._findings.future_times += told.future
         return None if told.ms is None else iso_of(told.ms)
 
-    def _untimed(self, account: _Account, turns: int) -> None:
+    def _untimed(self, account: Account, turns: int) -> None:
         """Count turns of a record without a time at its neighbour's."""
         if self._time:
             hour = account.rest.setdefault(self._time[:13], [self._time, self._time, 0])
@@ -590,7 +576,7 @@ class ClaudeCodeParser:
 
     def _now_here(self) -> int | None:
         """Return the time (ms) of the record at hand, else of the one before it."""
-        return _to_ms(self._time) if self._time else None
+        return common_ms(self._time) if self._time else None
 
     # -- the model
 
@@ -757,7 +743,7 @@ class ClaudeCodeParser:
                     skill=name,
                     kind=EventKind.USE,
                     via="slash",
-                    at_ms=_to_ms(time) if time else self._now_here(),
+                    at_ms=common_ms(time) if time else self._now_here(),
                     path=folder,
                     cwd=cwd,
                     ref=slash[0],
@@ -845,15 +831,6 @@ def _latest(now_ms: int) -> str:
 _NOTHING = Record()  # of a line that could not be decoded as one record
 
 
-def _load(state: bytes) -> _Saved:
-    if not state:
-        return _Saved()
-    try:
-        return _saved.decode(state)
-    except msgspec.MsgspecError:
-        return _Saved()  # of another version: what waited is given up, everything counted stays
-
-
 def _without_front(text: str) -> str:
     """Return *text* without the reminders and editor notices that the program put in front of a prompt."""
     text = text.lstrip()
@@ -879,35 +856,3 @@ def _failed(block: Block, outcome: Outcome | str | None) -> bool:
     if isinstance(outcome, str):
         return outcome.startswith("Error:")
     return outcome is not None and outcome.success is False
-
-
-def _to_ms(time: str) -> int | None:
-    """Return the milliseconds of a time in the common form; of one that only looks like it, None."""
-    try:
-        return round(datetime.fromisoformat(time).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
-def _tell_times(account: _Account) -> None:
-    """Turn the times of *account*, kept as text, into those of its tally."""
-    tally = account.tally
-    for hours, work in ((account.rest, False), (account.work, True)):
-        for first, last, turns in hours.values():
-            first_ms = _to_ms(first)
-            last_ms = _to_ms(last)
-            if first_ms is None:
-                first_ms = last_ms
-            if last_ms is None:
-                last_ms = first_ms
-            if first_ms is None or last_ms is None:
-                continue
-            if tally.first_ms is None or first_ms < tally.first_ms:
-                tally.first_ms = first_ms
-            if tally.last_ms is None or last_ms > tally.last_ms:
-                tally.last_ms = last_ms
-            if turns:
-                day = first_ms // DAY_MS
-                tally.turns_by_day[day] = tally.turns_by_day.get(day, 0) + turns
-            if work:
-                tally.hours[first_ms // HOUR_MS] = HourTally(first_ms, last_ms)

@@ -23,11 +23,12 @@ from typing import Any
 
 import msgspec
 
+from curatord.core.transcript.accounts import Account
 from curatord.core.transcript.calls import Call, may_touch, names_skill
 from curatord.core.transcript.events import HOUR_MS, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, content_key
 from curatord.core.transcript.lines import printable
-from curatord.core.transcript.record_parser import Account, Carried, RecordParser
+from curatord.core.transcript.record_parser import Carried, RecordParser
 from curatord.core.transcript.salvage import decoded
 from curatord.core.transcript.times import FUTURE_MS, ms_of_number
 from curatord.core.values import EventKind

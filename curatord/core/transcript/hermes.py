@@ -37,6 +37,7 @@ import msgspec
 from curatord.core.path_text import join
 from curatord.core.transcript.events import OWN_MARK, Findings, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import Guard, content_key
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import printable
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import patch_targets, touched
@@ -169,7 +170,6 @@ class _Saved(msgspec.Struct, array_like=True):
 
 _calls = msgspec.json.Decoder(list[_Call])
 _object = msgspec.json.Decoder(dict[str, Any])
-_saved = msgspec.msgpack.Decoder(_Saved)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -297,7 +297,7 @@ class HermesParser:
         now_ms: int,
         copies: bool = True,
     ) -> None:
-        saved = _load(state)
+        saved = kept_state(state, _Saved)
         self._copies = copies
         self._history = history
         self._home = home
@@ -805,15 +805,6 @@ def _name(value: object) -> str:
 
 
 # --- values ----------------------------------------------------------------------------------------------------
-
-
-def _load(state: bytes) -> _Saved:
-    if not state:
-        return _Saved()
-    try:
-        return _saved.decode(state)
-    except msgspec.MsgspecError:
-        return _Saved()  # of another version: what waited is given up, everything counted stays
 
 
 def _body(row: Row) -> bytes:

@@ -18,6 +18,7 @@ from curatord.core.path_text import join
 from curatord.core.transcript.events import OWN_MARK, Findings, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import ANCHOR_FIRST, Guard, content_key, id_key, occurrence
 from curatord.core.transcript.jsonl_fields import CallPlace, Fields, first_value, kind_of, values_at
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import Unreadable, objects, printable
 from curatord.core.transcript.packages import in_package, skill_of_path
 from curatord.core.transcript.shell import patch_targets, touched
@@ -47,7 +48,6 @@ class _Saved(msgspec.Struct, array_like=True):
 
 
 _any = msgspec.json.Decoder()
-_saved = msgspec.msgpack.Decoder(_Saved)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -68,7 +68,7 @@ class JsonlParser:
     def __init__(
         self, path: str, fields: Fields, *, state: bytes, fresh: bool, guard: Guard, before: Guard, now_ms: int
     ) -> None:
-        saved = _load(state)
+        saved = kept_state(state, _Saved)
         if fresh:
             saved = _Saved(pending=saved.pending, released=saved.released)
         self._fields = fields
@@ -475,12 +475,3 @@ def _short(value: object) -> str:
         return ""
     text = printable(value).strip()
     return text if len(text) <= MAX_NAME and "\n" not in text and "\0" not in text else ""
-
-
-def _load(state: bytes) -> _Saved:
-    if not state:
-        return _Saved()
-    try:
-        return _saved.decode(state)
-    except msgspec.MsgspecError:
-        return _Saved()  # of another version: what waited is given up, everything counted stays

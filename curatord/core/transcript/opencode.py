@@ -28,8 +28,10 @@ import msgspec
 
 from curatord.core.path_text import join
 from curatord.core.transcript.calls import Call, may_touch
+from curatord.core.transcript.columns import column_bytes, column_text
 from curatord.core.transcript.events import HOUR_MS, OWN_MARK, Findings, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import KEY_BYTES, Guard, content_key
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.ledger import Ledger
 from curatord.core.transcript.lines import Unreadable, objects, printable
 from curatord.core.transcript.salvage import cut_off, decoded, fit, text_of_raw
@@ -113,7 +115,6 @@ class _Saved(msgspec.Struct, array_like=True):
     open: dict[str, bool] = {}  # parts not at their end; True: taken as done when the session had settled
 
 
-_saved = msgspec.msgpack.Decoder(_Saved)
 _encode = msgspec.msgpack.Encoder().encode
 _message = msgspec.json.Decoder(_Message).decode
 _part = msgspec.json.Decoder(_Part).decode
@@ -172,7 +173,7 @@ class OpenCodeParser:
 
     def __init__(self, lookup: Lookup, *, state: bytes, guard: Guard, now_ms: int) -> None:
         self._lookup = lookup
-        self._open = _load(state).open
+        self._open = kept_state(state, _Saved).open
         self._held: dict[str, tuple[str, list[Sighting]]] = {}
         self._ledger = Ledger(guard)
         self._now_ms = now_ms
@@ -268,11 +269,13 @@ class OpenCodeParser:
                     except (msgspec.MsgspecError, RecursionError):
                         record = None
             if record is None or new is None:
-                self.message(_text(ident), _text(session_id), at, _bytes(data), place=number, cut=bool(cut))
+                self.message(
+                    column_text(ident), column_text(session_id), at, column_bytes(data), place=number, cut=bool(cut)
+                )
                 last_session = None
                 continue
             if session_id != last_session:
-                last_session, name = session_id, _text(session_id)
+                last_session, name = session_id, column_text(session_id)
                 session = self._session(name)
                 tally = self._tally(name, session)
             new[key] = None
@@ -282,7 +285,7 @@ class OpenCodeParser:
             if type(at) is not int or not EARLIEST_MS < at <= latest:
                 at = self._time(at, created)
             role = record.role
-            message_id = _text(ident)
+            message_id = column_text(ident)
             copy = False
             if own is not None:
                 made_ms = _made_ms(message_id)
@@ -337,17 +340,23 @@ class OpenCodeParser:
                         record = None
             if record is None or new is None:
                 self.part(
-                    _text(part_id), _text(message_id), _text(session_id), at, _bytes(data), place=number, cut=bool(cut)
+                    column_text(part_id),
+                    column_text(message_id),
+                    column_text(session_id),
+                    at,
+                    column_bytes(data),
+                    place=number,
+                    cut=bool(cut),
                 )
                 last_session = last_message = None
                 continue
             new[key] = None
             if session_id != last_session:
-                last_session, name = session_id, _text(session_id)
+                last_session, name = session_id, column_text(session_id)
                 session = self._session(name)
                 tally = self._tally(name, session)
             if message_id != last_message:
-                last_message, text_id = message_id, _text(message_id)
+                last_message, text_id = message_id, column_text(message_id)
                 message = self._message(text_id)
             tally.records += 1
             if message is not None and message.copy:
@@ -364,7 +373,7 @@ class OpenCodeParser:
             if kind == "tool":
                 state = record.state
                 started = self._time(state.time.start if state is not None and state.time is not None else None, at)
-                self._tool(_text(part_id), record, started, name, session, tally, new=True)
+                self._tool(column_text(part_id), record, started, name, session, tally, new=True)
             elif kind == "text":
                 if message is not None and message.role == "user" and not record.synthetic and not record.ignored:
                     self._said(text_id, record, at, name, session, tally)
@@ -610,19 +619,6 @@ class OpenCodeParser:
         return None
 
 
-def _text(value: object) -> str:
-    """Return a column's value as text; SQLite lets any type stand in any column."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return "" if value is None else str(value)
-
-
-def _bytes(value: object) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    return b"" if value is None else str(value).encode("utf-8", "replace")
-
-
 _MADE = (4).to_bytes(8, "big") + b"made"
 
 
@@ -634,15 +630,6 @@ def _key_of_moment(role: str, at_ms: int) -> bytes:
 
 def _key_of(ident: str) -> bytes:
     return blake2b(ident.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
-
-
-def _load(state: bytes) -> _Saved:
-    if not state:
-        return _Saved()
-    try:
-        return _saved.decode(state)
-    except msgspec.MsgspecError:
-        return _Saved()  # of another version: what waited is given up, everything counted stays
 
 
 def _made_ms(message_id: str) -> int | None:

@@ -23,33 +23,31 @@ import json
 import struct
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from zlib import crc32
 
 import msgspec
 
+from curatord.core.transcript.accounts import Account, common_ms, tell_times
 from curatord.core.transcript.events import (
-    DAY_MS,
-    HOUR_MS,
     MAX_FOLDER,
     MAX_NAMES,
     MAX_SESSION,
     OWN_MARK,
     Findings,
-    HourTally,
     SessionKind,
     SessionTally,
     Sighting,
 )
 from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, content_key, fold_uuids, id_key
+from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import Unreadable, objects
 from curatord.core.transcript.salvage import cut_off, fit
 from curatord.core.transcript.times import FUTURE_MS, iso_of, ms_of_iso, ms_of_number
 from curatord.core.values import EventKind
 
-__all__ = ["LONG_ENOUGH", "Account", "Carried", "RecordParser", "chained_key", "ends", "key_of", "load_carried"]
+__all__ = ["LONG_ENOUGH", "Carried", "RecordParser", "chained_key", "ends", "key_of"]
 
 LONG_ENOUGH = 16  # characters of an id that is the only one of its kind
 ENDS = 192  # bytes of a record's beginning and of its end that it is known by
@@ -90,17 +88,6 @@ packed, unpacked = _HALVES.pack, _HALVES.unpack  # a key and its halves
 Stamp = Annotated[str, msgspec.Meta(min_length=24, max_length=24)]  # a time in the common form, or nearly
 
 
-class Account:
-    """One session's tally with its times still as text: per hour `[first, last, turns of the model]`."""
-
-    __slots__ = ("rest", "tally", "work")
-
-    def __init__(self, tally: SessionTally) -> None:
-        self.tally = tally
-        self.work: dict[str, list[Any]] = {}
-        self.rest: dict[str, list[Any]] = {}
-
-
 class RecordParser(Generic[R, C]):
     """
     The `LineParser` of one file, host-independent part.
@@ -133,7 +120,7 @@ class RecordParser(Generic[R, C]):
         now_ms: int,
         mtime_ms: int = 0,
     ) -> None:
-        saved = load_carried(state, self.carried)
+        saved = kept_state(state, self.carried)
         if fresh:
             saved = self.carried(pending=saved.pending, released=saved.released, side=side)
         self.saved: C = saved  # type: ignore[assignment]  # a host names its own class of both at once
@@ -399,7 +386,7 @@ class RecordParser(Generic[R, C]):
             tally = account.tally
             told = tally.records or tally.unreadable or tally.sightings or tally.retracted or tally.amended
             if told or tally.user_turns or tally.assistant_turns:
-                _tell_times(account)
+                tell_times(account)
                 found.sessions[session] = tally
         found.heads = b"".join(self._heads)
         self._heads = [b""] * ANCHOR_FIRST  # later slices have none
@@ -668,7 +655,7 @@ class RecordParser(Generic[R, C]):
 
     def _now(self) -> int | None:
         """Return the time (ms) of the record at hand, else of the one before it."""
-        return _to_ms(self._time) if self._time else None
+        return common_ms(self._time) if self._time else None
 
 
 @functools.cache
@@ -716,47 +703,3 @@ def ends(data: bytes, at: int = 0) -> bytes:
     if size <= 2 * ENDS:
         return data[at:]
     return data[at : at + ENDS] + data[-ENDS:] + size.to_bytes(5, "big")
-
-
-def load_carried(state: bytes, shape: type[C]) -> C:
-    """Return the *state* of an earlier reading; of another version it is void, and what waited is given up."""
-    if not state:
-        return shape()
-    try:
-        return msgspec.msgpack.decode(state, type=shape)
-    except msgspec.MsgspecError:
-        return shape()
-
-
-def _to_ms(time: str) -> int | None:
-    """Return the milliseconds of a time in the common form; of one that only looks like it, None."""
-    try:
-        return round(datetime.fromisoformat(time).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
-def _tell_times(account: Account) -> None:
-    """Turn the times of *account*, kept as text, into those of its tally."""
-    tally = account.tally
-    for hours, work in ((account.rest, False), (account.work, True)):
-        for first, last, turns in hours.values():
-            if not last:
-                continue  # made ready for records that did not come
-            first_ms = _to_ms(first)
-            last_ms = _to_ms(last)
-            if first_ms is None:
-                first_ms = last_ms
-            if last_ms is None:
-                last_ms = first_ms
-            if first_ms is None or last_ms is None:
-                continue
-            if tally.first_ms is None or first_ms < tally.first_ms:
-                tally.first_ms = first_ms
-            if tally.last_ms is None or last_ms > tally.last_ms:
-                tally.last_ms = last_ms
-            if turns:
-                day = first_ms // DAY_MS
-                tally.turns_by_day[day] = tally.turns_by_day.get(day, 0) + turns
-            if work:
-                tally.hours[first_ms // HOUR_MS] = HourTally(first_ms, last_ms)
