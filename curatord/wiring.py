@@ -283,6 +283,12 @@ class Parts:
             if self._database is None or not (isinstance(error, sqlite3.OperationalError) or is_damage(error)):
                 raise
             raise self._database.failure(error) from error
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            # An error of ours, or a value that nobody wrote: a bit may have flipped where SQLite sees none.
+            damage = self._database.odd() if self._database is not None else None
+            if damage is None:
+                raise
+            raise damage from error
 
     @property
     def looking_database(self) -> Database:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,61 @@ def test_damage_anywhere_is_mended_by_the_second_command(world: World, table: st
     assert 1 == len([p for p in world.state.glob("*.damaged-*") if not p.name.endswith(("-wal", "-shm"))])
     assert world.skill("nginx-reload")["pinned"]
     assert any("damaged" in warning for warning in record["warnings"])
+
+
+FLIPPED = {
+    "a word that is none": "UPDATE skills SET importance = 'normad'",
+    "a run's outcome": "UPDATE runs SET outcome = 'oj'",
+    "a time of another type": "UPDATE skills SET state_since = 'soon'",
+    "no JSON": "UPDATE sessions SET cwds = '[\"/a'",
+    "no UTF-8": "UPDATE skills SET archive_reason = CAST(x'ff61' AS TEXT)",
+    "an event's kind": "UPDATE events SET kind = 'usd'",
+}
+
+
+@pytest.mark.parametrize("damage", FLIPPED.values(), ids=FLIPPED)
+def test_a_bit_that_flipped_inside_a_value_is_mended_too(world: World, damage: str) -> None:
+    """SQLite finds no fault in such a file; what reads the value fails and says so, and the next begins anew."""
+    world.app.pin(["nginx-reload"])
+    world.run()
+    world.parts.close()
+    with contextlib.closing(sqlite3.connect(world.state / FILE_NAME)) as db:
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        db.execute(damage)
+        db.commit()
+    failed = []
+    for _ in range(3):
+        world.open()
+        try:
+            with world.parts.own_errors():
+                record = world.app.run(dry_run=False, respect_gates=False, llm=True, library=None)
+                world.app.events(host=None, skill=None, since=None)
+                world.app.sessions(host=None, since=None)
+        except StateCorruptError as error:
+            failed.append(str(error))
+            continue
+        finally:
+            world.parts.close()
+        if record["outcome"] != "failed":
+            break
+    else:
+        pytest.fail(f"it was never mended: {failed}")
+    world.open()
+
+    assert 1 >= len(failed)
+    assert all("is damaged" in words for words in failed)
+    assert 1 == len([p for p in world.state.glob("*.damaged-*") if not p.name.endswith(("-wal", "-shm"))])
+    assert world.skill("nginx-reload")["pinned"]
+
+
+def test_an_error_of_our_own_sets_nothing_aside(world: World) -> None:
+    """A database whose values are all in order is not blamed for it."""
+    world.run()
+    with pytest.raises(KeyError, match="ours"), world.parts.own_errors():
+        raise KeyError("ours")
+    world.run()
+
+    assert [] == list(world.state.glob("*.damage*"))
 
 
 def test_a_daemon_opens_the_database_that_replaced_its_own(world: World) -> None:

@@ -2,9 +2,9 @@
 A damaged database: how it is marked, looked at once more, and set aside.
 
 *Wanted.* Damage shows when a page is read that nobody read at the opening, in any process, also in one that only looks.
-Whoever meets it leaves a *mark* beside the database: which file it was (device and inode), and what SQLite said. The
-next opening for writing reads the whole file; where it is sound, the mark goes, else the file is set aside and a new
-one begun.
+Whoever meets it leaves a *mark* beside the database: which file it was (device and inode), and what SQLite said, or
+which value cannot be ours (`audit`). The next opening for writing reads the whole file; where it is sound, the mark
+goes, else the file is set aside and a new one begun.
 
 *What can go wrong, and what prevents it.* Two processes set aside one after the other, the second one the fresh file:
 all of this is done under the work lock, and a mark is only about the file with its inode. A kill half-way: the main
@@ -22,6 +22,7 @@ import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
+from curatord.adapters.store.audit import odd_value
 from curatord.core.cheap import dataclass, replace
 from curatord.errors import StateCorruptError, StateError
 
@@ -54,7 +55,7 @@ def is_damage(error: sqlite3.Error) -> bool:
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def mark(path: Path, error: sqlite3.Error, identity: tuple[int, int] | None = None) -> Mark | None:
+def mark(path: Path, error: object, identity: tuple[int, int] | None = None) -> Mark | None:
     """
     Leave a mark on the database at *path* (or on the file *identity*, where that is known), and return it.
 
@@ -89,10 +90,11 @@ def unmark(path: Path) -> None:
 
 
 def is_sound(path: Path) -> bool:
-    """Return whether every page of the database at *path* can be read and is what it should be; reads all of it."""
+    """Return whether every page and every value of the database at *path* is what it should be; reads all of it."""
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=10.0, isolation_level=None)) as connection:
-            return connection.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
+            sound = connection.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
+            return sound and odd_value(connection) is None
     except sqlite3.OperationalError as error:
         raise StateError(f"cannot use the database {path}: {error}", hint="look at its permissions") from error
     except sqlite3.DatabaseError:

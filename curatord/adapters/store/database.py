@@ -31,6 +31,7 @@ NEWEST = 7  # migrations in `schema`, which is imported only where one is due; a
 BUSY_TIMEOUT_S = 10.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FILE_NAME = "curatord.db"
+_NOT_UTF8 = "Could not decode to UTF-8"  # what Python says of a text in which a bit has flipped
 
 
 def to_ms(at: datetime | None) -> int | None:
@@ -117,11 +118,35 @@ class Database:
         """
         from curatord.adapters.store.damage import is_damage, mark
 
-        if is_damage(error):
+        if is_damage(error) or _NOT_UTF8 in str(error):
             if self.identity is not None:
                 mark(self.path, error, self.identity)
             return _damaged(self.path, error)
         return _unusable(self.path, error)
+
+    def odd(self) -> StateCorruptError | None:
+        """
+        Return that the database is damaged where it holds a value that curatord cannot have written, else None.
+
+        All of it is read, so this is asked only after an error that such a value may have led to. It is marked then.
+        """
+        if self.identity is None or not self.path.exists():
+            return None
+        from curatord.adapters.store.audit import odd_value
+        from curatord.adapters.store.damage import mark
+
+        try:
+            with contextlib.closing(
+                sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            ) as connection:
+                why = odd_value(connection)
+        except sqlite3.Error as error:
+            failure = self.failure(error)
+            return failure if isinstance(failure, StateCorruptError) else None
+        if why is None:
+            return None
+        mark(self.path, why, self.identity)
+        return _damaged(self.path, why)
 
     def mended(self) -> None:
         """Say that what could be brought into a rebuilt database is in it: its predecessor is settled."""
