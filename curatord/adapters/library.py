@@ -220,7 +220,11 @@ class DiskLibrary:
         external = self._external(hermes)
         kept = self._cache.load(settings.name)
         find = scan_library(root, layout, skipped=[archive], external=external, kept=kept)
-        skills, reread, new = self._skills(name, layout, find)
+        try:
+            skills, reread, new = self._skills(name, layout, find)
+        except msgspec.MsgspecError:  # damaged where it was kept: all is read anew this once, and kept anew
+            find = scan_library(root, layout, skipped=[archive], external=external, kept={})
+            skills, reread, new = self._skills(name, layout, find)
         gone = [place for place in kept if place not in find.packages]
         if new or gone:
             self._cache.keep(settings.name, new, gone)

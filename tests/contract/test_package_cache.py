@@ -63,6 +63,24 @@ def test_a_library_is_read_once(
     ]
 
 
+def test_a_reading_that_was_damaged_is_made_anew(
+    make: Callable[[], PackageCache], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flipped bit in what was kept costs reading the library once more."""
+    monkeypatch.setattr(package_module, "RACY_NS", -(10**12))
+    settings = LibrarySettings(name="l", path=str(tmp_path / "skills"))
+    for name in ("a", "b", "c"):
+        (tmp_path / "skills" / name).mkdir(parents=True)
+        (tmp_path / "skills" / name / "SKILL.md").write_text("---\ndescription: d\n---\n")
+    DiskLibrary(settings, make()).read()
+    place, (signature, content) = min(make().load("l").items())
+    make().keep("l", {place: (signature, b"\xc1" + content[1:])}, [])
+    found, again = DiskLibrary(settings, make()).read(), DiskLibrary(settings, make()).read()
+
+    assert (3, 0) == (found.reread, again.reread)
+    assert ["d", "d", "d"] == [skill.description for skill in found.skills]
+
+
 def test_a_busy_database_costs_time_only(tmp_path: Path) -> None:
     """Another writer or a read-only opening keeps nothing and breaks nothing."""
     database = open_database(tmp_path, now=NOW)
