@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from curatord.core.curation import WITHDRAWN, Proposal
-from curatord.core.plan import Action, Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
+from curatord.core.plan import Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
 from curatord.core.skill_record import SkillRecord
 from curatord.core.values import SkillKey, State
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
@@ -28,16 +28,22 @@ if TYPE_CHECKING:
     from curatord.passes.look import Look
     from curatord.ports.curation_store import CurationStore
 
-__all__ = ["is_moot", "needed_skills", "why_gone", "withdraw", "withdraw_gone"]
+__all__ = ["needed_by", "why_gone", "withdraw", "withdraw_gone"]
 
 ASKED_AGAIN_WITHIN = timedelta(days=90)
 _OF_RULES = (KIND_ARCHIVE, KIND_HELD)
 
 
-def needed_skills(actions: Iterable[Action]) -> tuple[SkillKey, ...]:
-    """Return the skills that must be there for *actions* to be done."""
+def needed_by(proposal: Proposal) -> tuple[SkillKey, ...]:
+    """
+    Return the skills without one of which nobody can say yes to *proposal*.
+
+    Of a question of many archivings none: the rules put another one in its place.
+    """
+    if proposal.kind == KIND_HELD:
+        return ()
     found: list[SkillKey] = []
-    for action in actions:
+    for action in proposal.actions:
         match action:
             case Patch() | WriteSupportFile() | Archive():
                 found.append(action.key)
@@ -103,15 +109,9 @@ def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) ->
 def _moot(
     waiting: Sequence[Proposal], gone: Callable[[SkillKey], str | None], there: Callable[[SkillKey], bool]
 ) -> Iterator[tuple[Proposal, str]]:
-    """
-    Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be.
-
-    A question of many archivings is left out: the rules put another one in its place.
-    """
+    """Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be."""
     for proposal in waiting:
-        if proposal.kind == KIND_HELD:
-            continue
-        whys = [why for key in needed_skills(proposal.actions) if (why := gone(key)) is not None]
+        whys = [why for key in needed_by(proposal) if (why := gone(key)) is not None]
         made = [action.key for action in proposal.actions if isinstance(action, CreateSkill)]
         whys += [f"{key} stands there by now" for key in made if there(key)]
         if whys:
@@ -140,8 +140,3 @@ def _back(store: CurationStore, look: Look, waiting: Iterable[Proposal], *, dry_
             what = "would wait again" if dry_run else "waits again"
             told.append(f"{proposal.summary} ({proposal.id}) {what}: what it is about is back")
     return told
-
-
-def is_moot(proposal: Proposal, is_gone: Callable[[SkillKey], bool]) -> bool:
-    """Return whether a proposal needs a skill that *is_gone*; nothing is decided by that."""
-    return proposal.kind != KIND_HELD and any(is_gone(key) for key in needed_skills(proposal.actions))

@@ -18,6 +18,7 @@ from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
 from curatord.passes.withdrawing import withdraw_gone
 from tests.distil_world import DistilWorld, patch, reply
+from tests.fakes.dead_disk import dead_disk
 from tests.fakes.stub import needs_stub, stub
 
 pytestmark = needs_stub
@@ -258,6 +259,16 @@ def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     assert [] == world.app.pending()
     assert 0 == world.app.status()["pending"]
     assert 0 == gauges_of(world.parts).pending
+
+
+def test_a_dead_disk_keeps_no_status_waiting(world: DistilWorld) -> None:
+    """Nobody can tell whether the skill is there, so what waits on it is counted, and in the figures too."""
+    shutil.rmtree(world.skills / "deploy")
+    with dead_disk(world.skills):
+        assert 1 == world.app.status()["pending"]
+        assert 1 == gauges_of(world.parts).pending
+
+    assert 0 == world.app.status()["pending"]
 
 
 def test_what_nobody_can_look_at_may_be_there(world: DistilWorld) -> None:
