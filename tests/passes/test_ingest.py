@@ -150,6 +150,57 @@ def test_call_without_result_becomes_an_event_when_settled(world: World) -> None
     assert world.events() == [("s-1", "pdf-forms", "use")]
 
 
+@pytest.mark.parametrize("back", ["same", "answered", "failed"])
+def test_call_without_result_counts_once_its_file_is_gone_and_quiet(world: World, back: str) -> None:
+    """What a host prunes stays counted, as if the file had stayed; and once, whatever comes back of it."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    path = log.write(world.projects)
+    world.clock.at = log.at
+    world.scan()
+    path.unlink()
+    world.scan()
+    assert world.events() == []
+    world = world.reopened()
+    world.later(minutes=31)
+
+    assert 1 == world.scan().events
+    assert world.events() == [("s-1", "pdf-forms", "use")]
+    assert 0 == world.scan().events
+    assert world.rows()["s-1"][0] == 2
+
+    if back != "same":
+        log.result(call, "no such skill", error=back == "failed")
+    log.write(world.projects, settled_at=world.clock.at)
+    world.scan()
+    world.later(minutes=31)
+    world.scan()
+    assert world.events() == ([] if back == "failed" else [("s-1", "pdf-forms", "use")])
+    assert world.rows()["s-1"][0] == (2 if back == "same" else 3)
+
+
+def test_call_whose_file_is_away_for_a_while_waits_on(world: World) -> None:
+    """A file that is back before the session counts as settled has lost nothing of what waited in it."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    path = log.write(world.projects)
+    world.clock.at = log.at
+    world.scan()
+    away = path.rename(world.projects.parent / "away.jsonl")
+    world.scan()
+    away.rename(path)
+    log.result(call, "no such skill", error=True)
+    log.write(world.projects, settled_at=world.clock.at)
+    world.scan()
+    world.later(minutes=31)
+
+    world.scan()
+
+    assert world.events() == []
+
+
 def test_failure_that_shows_after_settling_takes_the_event_back(world: World) -> None:
     """An event that was let go without its result is withdrawn when the result says that the call failed."""
     log = Log()
