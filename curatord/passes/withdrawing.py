@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from curatord.core.curation import WITHDRAWN, Proposal
 from curatord.core.plan import Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
 from curatord.core.skill_record import SkillRecord
-from curatord.core.values import SkillKey, State
+from curatord.core.values import LibraryName, SkillKey, State
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
 
 if TYPE_CHECKING:
@@ -79,11 +79,13 @@ def withdraw(
     )
 
 
-def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) -> tuple[str, ...]:
+def withdraw_gone(
+    store: CurationStore, look: Look, *, library: LibraryName | None = None, dry_run: bool = False
+) -> tuple[str, ...]:
     """
     Withdraw the proposals on what *look* did not find, ask again those on what is back; return that in words.
 
-    A *dry_run* decides and stores nothing, and says what would become of them.
+    *library*: only those on this one. A *dry_run* decides and stores nothing, and says what would become of them.
     """
 
     def gone(key: SkillKey) -> str | None:
@@ -97,13 +99,15 @@ def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) ->
         doubtful = library.snapshot.observe_only or not library.snapshot.complete or not library.snapshot.skills
         return None if doubtful else f"{key} is not in the library any more"
 
-    waiting = {proposal.id: proposal for proposal in store.proposals("pending")}
+    waiting = {one.id: one for one in store.proposals("pending") if library in (None, one.library)}
     told: list[str] = []
     for proposal, why in _moot(tuple(waiting.values()), gone, lambda key: key in look.live):
         if dry_run or store.decide(proposal.id, "superseded", now=look.now, reason=WITHDRAWN + why):
             del waiting[proposal.id]
             told.append(_not_asked(proposal, why, dry_run=dry_run))
-    return (*told, *_back(store, look, waiting.values(), dry_run=dry_run))
+    withdrawn = store.withdrawn(since=look.now - ASKED_AGAIN_WITHIN)
+    back = [one for one in withdrawn if library in (None, one.library) and one.kind not in _OF_RULES]
+    return (*told, *_back(store, look, back, waiting.values(), dry_run=dry_run))
 
 
 def _moot(
@@ -123,12 +127,14 @@ def _not_asked(proposal: Proposal, why: str, *, dry_run: bool = False) -> str:
     return f"{proposal.summary} ({proposal.id}) {what}: {why}"
 
 
-def _back(store: CurationStore, look: Look, waiting: Iterable[Proposal], *, dry_run: bool) -> list[str]:
-    """Ask again what was withdrawn and could be done now, unless one of *waiting*, or of those, is about its skills."""
+def _back(
+    store: CurationStore, look: Look, withdrawn: Iterable[Proposal], waiting: Iterable[Proposal], *, dry_run: bool
+) -> list[str]:
+    """Ask again what of *withdrawn* could be done now, unless one of *waiting*, or of those, is about its skills."""
     asked = {key for proposal in waiting for key in proposal.targets}
     told: list[str] = []
-    for proposal in store.withdrawn(since=look.now - ASKED_AGAIN_WITHIN):
-        if proposal.kind in _OF_RULES or not asked.isdisjoint(proposal.targets):
+    for proposal in withdrawn:
+        if not asked.isdisjoint(proposal.targets):
             continue
         wanted = {key: fingerprint for action in proposal.actions for key, fingerprint in expectations(action)}
         found = {key: look.live[key].fingerprint if key in look.live else None for key in wanted}

@@ -250,6 +250,25 @@ def test_a_batch_that_is_a_run_says_what_it_withdraws(tmp_path: Path) -> None:
         assert "superseded" == status(world)[0]
 
 
+def test_a_run_of_one_library_leaves_what_waits_on_another(world: DistilWorld) -> None:
+    """Nothing is taken back there, and nothing asked again; the run of all does both."""
+    other = {"name": "other", "path": str(world.folder / "other"), "host": "claude-code"}
+    (world.folder / "other").mkdir()
+    world.reopen(sections={"libraries": [world.config()["libraries"][0], other]})
+    away = (world.skills / "deploy").rename(world.folder / "deploy")
+
+    assert "is not asked any more" not in str(world.run(library="other", llm=False)["warnings"])
+    assert "pending" == status(world)[0]
+    assert "is not asked any more" in str(world.run(llm=False)["warnings"])
+    assert "superseded" == status(world)[0]
+
+    away.rename(world.skills / "deploy")
+    assert "waits again" not in str(world.run(library="other", llm=False)["warnings"])
+    assert "superseded" == status(world)[0]
+    assert "waits again" in str(world.run(library="lib", llm=False)["warnings"])
+    assert "pending" == status(world)[0]
+
+
 def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     """Also before a run has taken back what nobody can say yes to, and so do the figures."""
     before = world.app.status()["pending"]
