@@ -6,7 +6,7 @@ import threading
 import time
 from pathlib import Path
 
-from curatord.adapters import absence
+from curatord.adapters import in_time
 from curatord.adapters.absence import absent
 from tests.fakes.dead_disk import dead_disk
 
@@ -52,5 +52,5 @@ def test_a_library_that_hangs_is_not_asked_again_until_it_answered(tmp_path: Pat
         assert threads == threading.active_count()
 
         alive.set()
-        absence._looks[dead].join()
+        in_time._asked[dead].join()
         assert {(dead, "gone")} == absent({dead: ["gone"]})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from curatord.adapters import absence
+from curatord.adapters import in_time
 
 __all__ = ["dead_disk"]
 
@@ -31,6 +31,6 @@ def dead_disk(folder: Path) -> Iterator[threading.Event]:
             yield alive
         finally:
             alive.set()
-            for thread in list(absence._looks.values()):
+            for thread in list(in_time._asked.values()):
                 thread.join()
-            absence._looks.clear()
+            in_time._asked.clear()
