@@ -13,6 +13,7 @@ from msgspec.structs import replace as struct_replace
 
 from curatord.application.metering import gauges_of
 from curatord.core.curation import WITHDRAWN, Proposal
+from curatord.core.library import LibraryProblem
 from curatord.core.plan import Archive, Patch
 from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
@@ -331,6 +332,32 @@ def test_what_waits_is_read_once_however_much_was_withdrawn(
 
     assert () == withdraw_gone(store, look)
     assert ["pending", timedelta(days=90)] == asked
+
+
+@pytest.mark.parametrize("doubt", ["not whole", "only looked at"])
+def test_a_library_that_leaves_a_doubt_withdraws_nothing(world: DistilWorld, doubt: str) -> None:
+    """What was not found may be in a part that could not be read, or behind what makes it be looked at only."""
+    shutil.rmtree(world.skills / "deploy")
+    look = world.parts.look()
+    ((name, library),) = look.libraries.items()
+    problem = LibraryProblem(library=name, code="x", severity="observe", words="it is odd")
+    seen = {"not whole": {"complete": False}, "only looked at": {"problems": (problem,)}}[doubt]
+    doubted = replace(look, libraries={name: replace(library, snapshot=replace(library.snapshot, **seen))})
+
+    assert () == withdraw_gone(world.parts.store, doubted)
+    assert 1 == len(withdraw_gone(world.parts.store, look))
+
+
+def test_of_several_withdrawn_on_one_skill_one_is_asked_again(world: DistilWorld) -> None:
+    """Which of them could still be done after the other, nobody knows."""
+    store = world.parts.store
+    (waiting,) = store.proposals("pending")
+    store.propose(replace(waiting, id="second", kind="second"))
+    for proposal in store.proposals("pending"):
+        store.decide(proposal.id, "superseded", now=world.clock.at, reason=WITHDRAWN + "gone")
+
+    assert 1 == len(withdraw_gone(store, world.parts.look()))
+    assert 1 == len(store.proposals("pending"))
 
 
 @pytest.mark.parametrize("kind", [KIND_ARCHIVE, KIND_HELD])

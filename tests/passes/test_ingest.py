@@ -388,6 +388,23 @@ def test_files_that_swap_their_names_keep_what_waits(world: World, *, single: bo
     assert (6, 2, 2, 2, 2) == world.totals()
 
 
+def test_file_that_took_anothers_name_and_was_written_anew_is_one_file(world: World) -> None:
+    """Saved by rename, the old text put away under the name of another session: neither is counted twice or lost."""
+    first, second = a_log("s-1"), a_log("s-2", start=START + timedelta(seconds=5))
+    path, other = first.write(world.projects), second.write(world.projects)
+    world.scan()
+    path.rename(other)
+    first.said("more")
+    first.write(world.projects)
+
+    report = world.scan()
+
+    assert {"s-1": (6, 0, 2, *A_LOG[3:]), "s-2": A_LOG} == world.rows()
+    assert "failed" not in {note.kind for note in report.notes}
+    assert not world.scan().sources[0].changed
+    assert {str(path)} == {row.path for row in world.queries.sessions() if row.session_id == "s-1"}
+
+
 @pytest.mark.parametrize("how", ["renamed", "moved over file systems"])
 def test_moved_file_is_the_same_file(world: World, how: str) -> None:
     """A file under another name is known by its inode or its content, and only what it grew by is read."""
