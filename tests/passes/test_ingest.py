@@ -167,6 +167,7 @@ def test_call_without_result_counts_once_its_file_is_gone_and_quiet(world: World
 
     assert 1 == world.scan().events
     assert world.events() == [("s-1", "pdf-forms", "use")]
+    assert [False] == [row.present for row in world.queries.sessions()]
     assert 0 == world.scan().events
     assert world.rows()["s-1"][0] == 2
 
@@ -178,6 +179,28 @@ def test_call_without_result_counts_once_its_file_is_gone_and_quiet(world: World
     world.scan()
     assert world.events() == ([] if back == "failed" else [("s-1", "pdf-forms", "use")])
     assert world.rows()["s-1"][0] == (2 if back == "same" else 3)
+
+
+@pytest.mark.parametrize("time", ["none", "in the future"])
+def test_call_of_a_file_that_is_gone_and_had_no_good_time(world: World, time: str) -> None:
+    """Read by halves it has none, and one of a wrong clock says nothing: how long it is gone does."""
+    log = Log()
+    log.said("hello")
+    log.call("Skill", skill="pdf-forms")
+    path = log.write(world.projects, settled_at=world.clock.at + timedelta(days=9))
+    path.write_bytes(b"".join(line.replace(b'"timestamp"', b'"_"') + b"\n" for line in log.text().splitlines()))
+    touch(path, world.clock.at + timedelta(days=9))
+    world.scan()
+    path.unlink()
+    world.scan()
+    if time == "none":
+        world.database.connection.execute("UPDATE files SET mtime_ns = 0")
+    world.later(minutes=31)
+
+    assert 1 == world.scan().events
+    (at,) = world.database.connection.execute("SELECT at FROM events").fetchone()
+    assert at >= round(world.clock.at.timestamp() * 1000)
+    assert 0 == world.scan().events
 
 
 def test_call_whose_file_is_away_for_a_while_waits_on(world: World) -> None:
