@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace as struct_replace
@@ -341,7 +342,7 @@ def test_a_library_that_leaves_a_doubt_withdraws_nothing(world: DistilWorld, dou
     look = world.parts.look()
     ((name, library),) = look.libraries.items()
     problem = LibraryProblem(library=name, code="x", severity="observe", words="it is odd")
-    seen = {"not whole": {"complete": False}, "only looked at": {"problems": (problem,)}}[doubt]
+    seen: dict[str, Any] = {"complete": False} if doubt == "not whole" else {"problems": (problem,)}
     doubted = replace(look, libraries={name: replace(library, snapshot=replace(library.snapshot, **seen))})
 
     assert () == withdraw_gone(world.parts.store, doubted)
