@@ -9,7 +9,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from curatord.application.metering import Meter
-from curatord.application.narrating import Narrator, QuietObserver
+from curatord.application.narrating import SHOWN, Narrator, QuietObserver
 from curatord.logs import Repeating, set_up
 from curatord.passes.ingest import Note, ScanReport, SourceReport
 
@@ -91,6 +91,24 @@ def test_a_source_with_two_problems_tells_each_once() -> None:
         ("source.recovered", "/s: a", 2),
         ("source.failed", "b", 4),
     ] == events
+
+
+def test_a_source_with_no_end_of_problems_fills_no_log() -> None:
+    """A mount whose server is gone may have one for each folder: some are told, and that there are more."""
+
+    def work(narrator: Narrator) -> None:
+        for _ in range(4):
+            report = a_scan(("problem", "/t"))
+            report.notes += [Note(kind="problem", path="/s", text=f"cannot list /s/{n}") for n in range(900)]
+            narrator.scanned(report, whole=True)
+        narrator.scanned(a_scan(("problem", "/t")), whole=True)
+
+    events = [(event["event"], event.get("path") or event["what"]) for event in told(work)]
+
+    assert 3 * (SHOWN + 1) == events.count(("source.failed", "/s"))
+    assert 3 == events.count(("source.failed", "/t"))
+    assert SHOWN + 1 == sum(event == "source.recovered" for event, _ in events)
+    assert any(event == "source.recovered" and "more problems" in what for event, what in events)
 
 
 def test_a_restart_is_told_with_its_reason() -> None:

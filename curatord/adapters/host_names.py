@@ -6,8 +6,9 @@ Of Claude Code's home: `commands/**/*.md`, and of each plugin in `plugins/cache/
 first with a `.git`: `.claude/commands` and `.claude/skills`.
 
 A folder of a transcript may be anything by now, so what is looked at is bounded by one budget of entries, whether they
-give a name or not, and only names are read, never a file. The user's own home, its `commands` and its `plugins/cache`
-may be links, as those who keep them in a repository have it; no other is followed, be it a project's `.claude` or a
+give a name or not, and only names are read, never a file. Nor is one waited for that lies on a disk which does not
+answer: in none of those folders is anything found then. The user's own home, its `commands` and its `plugins/cache` may
+be links, as those who keep them in a repository have it; no other is followed, be it a project's `.claude` or a
 plugin's `skills`. One in a folder of skills counts as a skill of its name, whatever it points to.
 """
 
@@ -17,6 +18,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 
+from curatord.adapters.in_time import in_time
 from curatord.core.cheap import dataclass
 from curatord.core.host_commands import commands_of
 
@@ -26,6 +28,8 @@ MAX_ENTRIES = 20_000  # that are seen in all folders together
 MAX_FOLDERS = 8  # that a session worked in
 MAX_DEPTH = 4
 MAX_ABOVE = 12
+WITHIN_S = 5.0  # for all folders of a session
+PROJECTS = "folders of sessions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +58,27 @@ class HostNames:
             for name in names:
                 found.setdefault(name, words)
 
-        def enter_unlinked(above: str, kind: str, words: str) -> None:
-            folder = f"{above}/{kind}"
-            if not _is_link(folder):
-                enter(look.skills(folder) if kind == "skills" else look.commands(folder), words)
-
         enter(sorted(commands_of(self.host)), "a command of Claude Code's own")
         for home in dict.fromkeys(self.homes):
             enter(look.commands(f"{home}/commands"), f"the command files in {home}/commands")
             for plugin, folder in look.plugins(f"{home}/plugins/cache"):
                 for kind in ("skills", "commands"):
-                    enter_unlinked(folder, kind, f"the plugin {plugin}")
+                    enter(look.unlinked(folder, kind), f"the plugin {plugin}")
+        for names, words in in_time({PROJECTS: lambda: self._of_projects(look, cwds)}, within_s=WITHIN_S).get(
+            PROJECTS, ()
+        ):
+            enter(names, words)
+        return found
+
+    def _of_projects(self, look: _Look, cwds: Iterable[str]) -> list[tuple[list[str], str]]:
+        """Return the names in each place of the folders that a session worked in, with words for it."""
+        told: list[tuple[list[str], str]] = []
         for project in self._projects(cwds):
             own = f"{project}/.claude"
             if not _is_link(own):
-                enter_unlinked(own, "commands", f"the command files in {own}/commands")
-                enter_unlinked(own, "skills", f"the skills in {own}/skills")
-        return found
+                told.append((look.unlinked(own, "commands"), f"the command files in {own}/commands"))
+                told.append((look.unlinked(own, "skills"), f"the skills in {own}/skills"))
+        return told
 
     def _projects(self, cwds: Iterable[str]) -> Iterator[str]:
         seen: set[str] = set()
@@ -91,6 +99,13 @@ class _Look:
     """What is read of folders, *left* entries at most."""
 
     left: int
+
+    def unlinked(self, above: str, kind: str) -> list[str]:
+        """Return the names in the folder *kind* of *above*, `skills` or `commands`, where that is no link."""
+        folder = f"{above}/{kind}"
+        if _is_link(folder):
+            return []
+        return list(self.skills(folder) if kind == "skills" else self.commands(folder))
 
     def commands(self, folder: str, depth: int = 1) -> Iterator[str]:
         """Yield the names of command files below *folder*; one in a subfolder has its file's name too."""

@@ -6,6 +6,7 @@ A command answers with its result, so it only logs what a person should look at.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Narrator", "QuietObserver"]
 
+SHOWN = 20  # problems of one source that are told one by one, so that none of another is forgotten for them
+_MORE = "it has more problems; `curatord status` names them"
 _TROUBLE = ("failed", "problem")
 
 
@@ -129,15 +132,20 @@ class Narrator:
         """Say what was new in it; one that found nothing is none of anybody's business."""
         self._meter.scanned(report)
         problems: dict[str, dict[str, Any]] = {}
+        of_source: Counter[str] = Counter()
         for note in report.notes:
             if note.kind == "failed":
                 self._unread.add(note.path)
                 self._repeating.met("transcript.failed", note.path, note.text, path=note.path)
             elif note.kind == "problem":
                 # Each by itself: a source may have several, which are met again and again in turn.
-                what = f"{note.path}: {note.text}"
+                text = note.text if of_source[note.path] < SHOWN else _MORE
+                of_source[note.path] += 1
+                what = f"{note.path}: {text}"
+                if what in problems:
+                    continue
                 problems[what] = {}
-                self._repeating.met("source.failed", what, note.text, path=note.path)
+                self._repeating.met("source.failed", what, text, path=note.path)
             elif note.kind == "restart":
                 self._log.info("transcript.restarted", path=note.path, reason=note.text)
             else:

@@ -1,6 +1,6 @@
 """
 What `status` answers, from stored facts: it must be quick, and it must work beside a busy daemon. Of the libraries it
-asks only whether the skills are there that something waits for.
+asks only whether the skills are there that something waits for, and not for long.
 """
 
 from __future__ import annotations

@@ -49,11 +49,11 @@ class Context:
         self.factory = factory
         self.stopping = Stopping()
 
-    def loaded(self) -> Loaded:
-        """Return the configuration in force; raises `ConfigError`."""
+    def loaded(self, *, links: bool = True) -> Loaded:
+        """Return the configuration in force; raises `ConfigError`. Without *links*, no place it names is looked at."""
         from curatord.loading import load_config
 
-        return load_config(self.arguments.config, self.environ)
+        return load_config(self.arguments.config, self.environ, links=links)
 
     @contextmanager
     def app(self, *, loaded: Loaded | None = None, bar: str = "") -> Iterator[App]:

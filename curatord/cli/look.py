@@ -22,7 +22,7 @@ def status(context: Context) -> int:
 
     check: bool = context.arguments.check
     try:
-        with context.app() as app:
+        with context.app(loaded=context.loaded(links=False)) as app:
             value = app.status()
     except StoppedError:
         raise

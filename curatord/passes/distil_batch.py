@@ -82,7 +82,7 @@ class DistilBatch:
                     look = curation.looker.look(now, remember=True)
                     self._record = replace(self._record, after=look.counts())
                 if self._record.run_id:  # a batch that is no run has no record to say it in; the next run does it
-                    told = withdraw_gone(curation.store, look)
+                    told = withdraw_gone(curation.store, look, library=order.library)
                     self._record = replace(self._record, warnings=(*self._record.warnings, *told))
             except CuratorError as error:
                 self._record = replace(self._record, error=str(error))

@@ -18,7 +18,8 @@ What happens to a source, in this order, and what a cut leaves behind:
 5. The batch is committed in one transaction: watermark, parser state, counts, events, keys, anchors. (Before or after.)
    A slice that meets another file's anchors shares history with it: it is not written, but read again under the guard
    of that file's keys, until no new sharer shows.
-6. At the end the scan is noted, complete or not; only a complete one moves the source's testimony.
+6. What still waited in files that are gone is taken as done, as it would be had they stayed. (Before or after.)
+7. At the end the scan is noted, complete or not; only a complete one moves the source's testimony.
 
 Files that cannot be read are tried again after a growing pause, and only when they change after `PARKED_AFTER` tries.
 """
@@ -34,13 +35,14 @@ from typing import Any
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.path_text import printable_path
+from curatord.core.transcript.events import Findings
 from curatord.core.transcript.ids import KEY_BYTES, Guard, anchors_of, content_key, probes_of
 from curatord.core.watermark import Facts, Restart, Watermark, resume
 from curatord.errors import TranscriptError
 from curatord.ports.clock import Clock
 from curatord.ports.ingest_store import Census, Details, IngestWriter, Known, Reading, signed_inode
 from curatord.ports.reader_pool import PoolResult, ReaderPool
-from curatord.ports.source import Item, News, Slice, Source, Start
+from curatord.ports.source import Item, Marks, News, Slice, Source, Start
 
 __all__ = ["Note", "ScanReport", "SourceReport", "ingest_paths", "scan"]
 
@@ -277,6 +279,8 @@ class _Ingest:
         else:
             self._read_all(jobs, None)
         self._flush()
+        for number, source in enumerate(self._sources):
+            self._settle_gone(number, source)
         self.report.sessions = len(self._touched)
         for number in range(len(self._sources)):
             if self._reports[number].waiting:
@@ -614,6 +618,57 @@ class _Ingest:
                 # Read anew, or from the start because it was emptied once, it may bring again what it had.
                 guard = Guard(*self._store.keys([*own, *kin], kin=True))
         job.start = self._start(job.item, details, offset=offset, guard=guard, before=before)
+
+    def _settle_gone(self, number: int, source: Source) -> None:
+        """
+        Take as done what still waited in files of *source* that are gone, once they have been quiet for long enough.
+
+        A host that prunes a session takes nothing from its counts. The calls are remembered as let go: should the file
+        come back, a failure that is told there takes them back, and nothing is counted twice.
+        """
+        left_behind: Callable[[Item, Start], tuple[Findings, bytes]] | None = getattr(source, "left_behind", None)
+        since_ms = self._now_ms - self._quiet_ms
+        while left_behind is not None and not self._stop():
+            left = self._store.left_waiting(self._ids[number], since_ms=since_ms, most=BATCH_FILES)
+            readings = [self._left_reading(number, details, left_behind) for details in left]
+            if not readings:
+                return
+            self._store.write(readings, now_ms=self._now_ms)
+            self.report.events += sum(
+                len(tally.sightings) for one in readings for tally in one.slice.findings.sessions.values()
+            )
+
+    def _left_reading(
+        self, number: int, details: Details, left_behind: Callable[[Item, Start], tuple[Findings, bytes]]
+    ) -> Reading:
+        held = details.watermark
+        item = Item(details.path, details.dev, details.ino, details.size, details.mtime_ns or self._now_ms * 1_000_000)
+        start = Start(
+            offset=held.offset,
+            state=details.state,
+            settled=True,
+            now_ms=self._now_ms,
+            mtime_ms=item.mtime_ns // 1_000_000,
+        )
+        findings, state = left_behind(item, start)
+        slice_ = Slice(
+            findings=findings,
+            offset=held.offset,
+            size=item.size,
+            state=state,
+            marks=Marks(head=held.head, tail=held.tail),
+            bytes_read=0,
+            last=details.whole,
+        )
+        return Reading(
+            source_id=self._ids[number],
+            item=item,
+            file_id=details.file_id,
+            held=held,
+            slice=slice_,
+            anchors=(),
+            gone=True,
+        )
 
     def _any_gone(self, host: str) -> bool:
         """Return whether a file of *host* is gone, or was when this was first asked; asked for each new file."""

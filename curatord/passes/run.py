@@ -394,7 +394,8 @@ class _Work:
 
     def _withdraw(self, look: Look) -> None:
         """Take back what waits on skills that are gone, ask again on those that are back; a dry run only says it."""
-        self._warn(withdraw_gone(self.curation.store, look, dry_run=self.order.dry_run))
+        order = self.order
+        self._warn(withdraw_gone(self.curation.store, look, library=order.library, dry_run=order.dry_run))
 
     def _apply(self, verdicts: Sequence[Verdict], actions: Sequence[Action], stop: Callable[[], bool]) -> None:
         """Carry *actions* out one by one, so that whatever happens in between, what was done is in the record."""

@@ -19,25 +19,31 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from curatord.core.curation import WITHDRAWN, Proposal
-from curatord.core.plan import Action, Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
+from curatord.core.plan import Archive, CreateSkill, Merge, Patch, WriteSupportFile, expectations
 from curatord.core.skill_record import SkillRecord
-from curatord.core.values import SkillKey, State
+from curatord.core.values import LibraryName, SkillKey, State
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
 
 if TYPE_CHECKING:
     from curatord.passes.look import Look
     from curatord.ports.curation_store import CurationStore
 
-__all__ = ["is_moot", "needed_skills", "why_gone", "withdraw", "withdraw_gone"]
+__all__ = ["needed_by", "why_gone", "withdraw", "withdraw_gone"]
 
 ASKED_AGAIN_WITHIN = timedelta(days=90)
 _OF_RULES = (KIND_ARCHIVE, KIND_HELD)
 
 
-def needed_skills(actions: Iterable[Action]) -> tuple[SkillKey, ...]:
-    """Return the skills that must be there for *actions* to be done."""
+def needed_by(proposal: Proposal) -> tuple[SkillKey, ...]:
+    """
+    Return the skills without one of which nobody can say yes to *proposal*.
+
+    Of a question of many archivings none: the rules put another one in its place.
+    """
+    if proposal.kind == KIND_HELD:
+        return ()
     found: list[SkillKey] = []
-    for action in actions:
+    for action in proposal.actions:
         match action:
             case Patch() | WriteSupportFile() | Archive():
                 found.append(action.key)
@@ -73,11 +79,13 @@ def withdraw(
     )
 
 
-def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) -> tuple[str, ...]:
+def withdraw_gone(
+    store: CurationStore, look: Look, *, library: LibraryName | None = None, dry_run: bool = False
+) -> tuple[str, ...]:
     """
     Withdraw the proposals on what *look* did not find, ask again those on what is back; return that in words.
 
-    A *dry_run* decides and stores nothing, and says what would become of them.
+    *library*: only those on this one. A *dry_run* decides and stores nothing, and says what would become of them.
     """
 
     def gone(key: SkillKey) -> str | None:
@@ -91,27 +99,23 @@ def withdraw_gone(store: CurationStore, look: Look, *, dry_run: bool = False) ->
         doubtful = library.snapshot.observe_only or not library.snapshot.complete or not library.snapshot.skills
         return None if doubtful else f"{key} is not in the library any more"
 
-    waiting = {proposal.id: proposal for proposal in store.proposals("pending")}
+    waiting = {one.id: one for one in store.proposals("pending") if library in (None, one.library)}
     told: list[str] = []
     for proposal, why in _moot(tuple(waiting.values()), gone, lambda key: key in look.live):
         if dry_run or store.decide(proposal.id, "superseded", now=look.now, reason=WITHDRAWN + why):
             del waiting[proposal.id]
             told.append(_not_asked(proposal, why, dry_run=dry_run))
-    return (*told, *_back(store, look, waiting.values(), dry_run=dry_run))
+    withdrawn = store.withdrawn(since=look.now - ASKED_AGAIN_WITHIN)
+    back = [one for one in withdrawn if library in (None, one.library) and one.kind not in _OF_RULES]
+    return (*told, *_back(store, look, back, waiting.values(), dry_run=dry_run))
 
 
 def _moot(
     waiting: Sequence[Proposal], gone: Callable[[SkillKey], str | None], there: Callable[[SkillKey], bool]
 ) -> Iterator[tuple[Proposal, str]]:
-    """
-    Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be.
-
-    A question of many archivings is left out: the rules put another one in its place.
-    """
+    """Yield what of *waiting* cannot be done, with why; *there*: whether a skill stands where a new one would be."""
     for proposal in waiting:
-        if proposal.kind == KIND_HELD:
-            continue
-        whys = [why for key in needed_skills(proposal.actions) if (why := gone(key)) is not None]
+        whys = [why for key in needed_by(proposal) if (why := gone(key)) is not None]
         made = [action.key for action in proposal.actions if isinstance(action, CreateSkill)]
         whys += [f"{key} stands there by now" for key in made if there(key)]
         if whys:
@@ -123,12 +127,14 @@ def _not_asked(proposal: Proposal, why: str, *, dry_run: bool = False) -> str:
     return f"{proposal.summary} ({proposal.id}) {what}: {why}"
 
 
-def _back(store: CurationStore, look: Look, waiting: Iterable[Proposal], *, dry_run: bool) -> list[str]:
-    """Ask again what was withdrawn and could be done now, unless one of *waiting*, or of those, is about its skills."""
+def _back(
+    store: CurationStore, look: Look, withdrawn: Iterable[Proposal], waiting: Iterable[Proposal], *, dry_run: bool
+) -> list[str]:
+    """Ask again what of *withdrawn* could be done now, unless one of *waiting*, or of those, is about its skills."""
     asked = {key for proposal in waiting for key in proposal.targets}
     told: list[str] = []
-    for proposal in store.withdrawn(since=look.now - ASKED_AGAIN_WITHIN):
-        if proposal.kind in _OF_RULES or not asked.isdisjoint(proposal.targets):
+    for proposal in withdrawn:
+        if not asked.isdisjoint(proposal.targets):
             continue
         wanted = {key: fingerprint for action in proposal.actions for key, fingerprint in expectations(action)}
         found = {key: look.live[key].fingerprint if key in look.live else None for key in wanted}
@@ -140,8 +146,3 @@ def _back(store: CurationStore, look: Look, waiting: Iterable[Proposal], *, dry_
             what = "would wait again" if dry_run else "waits again"
             told.append(f"{proposal.summary} ({proposal.id}) {what}: what it is about is back")
     return told
-
-
-def is_moot(proposal: Proposal, is_gone: Callable[[SkillKey], bool]) -> bool:
-    """Return whether a proposal needs a skill that *is_gone*; nothing is decided by that."""
-    return proposal.kind != KIND_HELD and any(is_gone(key) for key in needed_skills(proposal.actions))

@@ -103,7 +103,8 @@ class Reading:
     *file_id* None: a file never seen before, else *held* is what was counted of it when the reading began: where that
     is not what the store holds, somebody else was quicker, and nothing may be added a second time. *anchors* and
     *probes* (looked up only) are salted; *guarded* are the files under whose keys it was read. *grown*: it was seen to
-    grow since an earlier scan. *restarted* is the reason where it was read anew.
+    grow since an earlier scan. *restarted* is the reason where it was read anew. *gone*: nothing was read, and its row
+    stays that of a file that is gone.
     """
 
     source_id: int
@@ -116,6 +117,7 @@ class Reading:
     guarded: frozenset[int] = frozenset()
     grown: bool = False
     restarted: str | None = None
+    gone: bool = False
 
 
 class Resolve(Protocol):
@@ -298,6 +300,14 @@ class IngestWriter(Protocol):
         """Return files of the host that are gone and had this head or inode, those of the same inode first."""
         ...
 
+    def left_waiting(self, source_id: int, *, since_ms: int, most: int) -> list[Details]:
+        """
+        Return files of the source, *most* of them, that are gone while something in them waits.
+
+        Only those that have not changed since *since_ms*, or have been gone for as long.
+        """
+        ...
+
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
         """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         ...
@@ -314,10 +324,6 @@ class IngestWriter(Protocol):
             For each reading, in order: its place, the file's id (None: not written), and the files that it shares
             anchors with; those are to be read again under their keys.
         """
-        ...
-
-    def moved(self, file_id: int, source_id: int, item: Item, *, now_ms: int) -> None:
-        """Note that a file is now at *item*'s path, and unchanged."""
         ...
 
     def gone(self, file_ids: Sequence[int], *, now_ms: int) -> None:

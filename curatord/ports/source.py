@@ -107,10 +107,12 @@ class Source(Protocol):
     """
     One place of one host.
 
-    A source may have two methods beside these. `news` (see `News`) is `items` for who knows most of them already. And
+    A source may have three methods beside these. `news` (see `News`) is `items` for who knows most of them already.
     `began_ns(item) -> int`: when what *item* holds began, in nanoseconds since
     1970. Items are read in this order, else in that of their files' times. It matters where copies have new times: a
-    session that goes on after it was copied has the younger file, and is the older one all the same.
+    session that goes on after it was copied has the younger file, and is the older one all the same. And
+    `left_behind(item, start) -> tuple[Findings, bytes]`: what still waited in *item*, which is gone, taken as done
+    (`LineParser.settle`), and the state behind that, both made of the state in *start* alone.
     """
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from curatord.adapters import host_names
 from curatord.adapters.host_names import HostNames
+from tests.fakes.dead_disk import dead_disk
 
 
 def touch(path: Path) -> None:
@@ -51,6 +53,22 @@ def test_a_projects_commands_and_skills_up_to_its_repository(tmp_path: Path) -> 
 
     assert {"check-all", "api-care"} <= found.keys()
     assert "above" not in found
+
+
+def test_a_folder_on_a_dead_disk_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session may have worked on a mount whose server is gone; what else the host finds is found."""
+    monkeypatch.setattr(host_names, "WITHIN_S", 0.2)
+    touch(tmp_path / ".claude" / "commands" / "ship-it.md")
+    touch(tmp_path / "mount" / "app" / ".claude" / "commands" / "check-all.md")
+    began = time.monotonic()
+    with dead_disk(tmp_path / "mount"):
+        found = names(tmp_path / ".claude", str(tmp_path / "mount" / "app"))
+        took = time.monotonic() - began
+
+    assert "ship-it" in found
+    assert "check-all" not in found
+    assert 10 > took
+    assert "check-all" in names(tmp_path / ".claude", str(tmp_path / "mount" / "app"))
 
 
 def test_a_link_in_a_circle_and_a_flood_of_names_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -513,6 +513,30 @@ def test_control_c_is_130() -> None:
     assert "curatord: stopped\n" == err
 
 
+def test_status_asks_nothing_of_the_disks_of_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at a dead network mount never returns, and what `status` tells is stored elsewhere."""
+    library, told = tmp_path / "lib", tmp_path / "c.yaml"
+    library.mkdir()
+    told.write_text(
+        f"libraries: [{{name: a, path: {library}}}]\nstate_dir: {tmp_path}/s\nsources: []\n", encoding="utf-8"
+    )
+    asked: list[str] = []
+
+    def noted(real: Any) -> Any:
+        def look(path: Any = ".", **said: Any) -> Any:
+            asked.append(str(path))
+            return real(path, **said)
+
+        return look
+
+    for name in ("lstat", "stat", "scandir", "listdir", "readlink"):
+        monkeypatch.setattr(os, name, noted(getattr(os, name)))
+
+    assert 0 == main(["--config", str(told), "status"], environ={"HOME": str(tmp_path)})
+    assert [] == [path for path in asked if path.startswith(str(library))]
+    assert asked
+
+
 def test_status_tells_a_models_error_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     """When and what, and no value of our own making."""
     error = {"at": "2026-03-01T10:00:00+00:00", "kind": "key refused", "message": "status 401: no", "status": 401}

@@ -7,17 +7,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace as struct_replace
 
 from curatord.application.metering import gauges_of
 from curatord.core.curation import WITHDRAWN, Proposal
+from curatord.core.library import LibraryProblem
 from curatord.core.plan import Archive, Patch
 from curatord.core.values import LibraryName, RelPath, SkillKey
 from curatord.passes.proposals import KIND_ARCHIVE, KIND_HELD
 from curatord.passes.withdrawing import withdraw_gone
 from tests.distil_world import DistilWorld, patch, reply
+from tests.fakes.dead_disk import dead_disk
 from tests.fakes.stub import needs_stub, stub
 
 pytestmark = needs_stub
@@ -249,6 +252,25 @@ def test_a_batch_that_is_a_run_says_what_it_withdraws(tmp_path: Path) -> None:
         assert "superseded" == status(world)[0]
 
 
+def test_a_run_of_one_library_leaves_what_waits_on_another(world: DistilWorld) -> None:
+    """Nothing is taken back there, and nothing asked again; the run of all does both."""
+    other = {"name": "other", "path": str(world.folder / "other"), "host": "claude-code"}
+    (world.folder / "other").mkdir()
+    world.reopen(sections={"libraries": [world.config()["libraries"][0], other]})
+    away = (world.skills / "deploy").rename(world.folder / "deploy")
+
+    assert "is not asked any more" not in str(world.run(library="other", llm=False)["warnings"])
+    assert "pending" == status(world)[0]
+    assert "is not asked any more" in str(world.run(llm=False)["warnings"])
+    assert "superseded" == status(world)[0]
+
+    away.rename(world.skills / "deploy")
+    assert "waits again" not in str(world.run(library="other", llm=False)["warnings"])
+    assert "superseded" == status(world)[0]
+    assert "waits again" in str(world.run(library="lib", llm=False)["warnings"])
+    assert "pending" == status(world)[0]
+
+
 def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     """Also before a run has taken back what nobody can say yes to, and so do the figures."""
     before = world.app.status()["pending"]
@@ -258,6 +280,16 @@ def test_status_counts_what_pending_lists(world: DistilWorld) -> None:
     assert [] == world.app.pending()
     assert 0 == world.app.status()["pending"]
     assert 0 == gauges_of(world.parts).pending
+
+
+def test_a_dead_disk_keeps_no_status_waiting(world: DistilWorld) -> None:
+    """Nobody can tell whether the skill is there, so what waits on it is counted, and in the figures too."""
+    shutil.rmtree(world.skills / "deploy")
+    with dead_disk(world.skills):
+        assert 1 == world.app.status()["pending"]
+        assert 1 == gauges_of(world.parts).pending
+
+    assert 0 == world.app.status()["pending"]
 
 
 def test_what_nobody_can_look_at_may_be_there(world: DistilWorld) -> None:
@@ -301,6 +333,32 @@ def test_what_waits_is_read_once_however_much_was_withdrawn(
 
     assert () == withdraw_gone(store, look)
     assert ["pending", timedelta(days=90)] == asked
+
+
+@pytest.mark.parametrize("doubt", ["not whole", "only looked at"])
+def test_a_library_that_leaves_a_doubt_withdraws_nothing(world: DistilWorld, doubt: str) -> None:
+    """What was not found may be in a part that could not be read, or behind what makes it be looked at only."""
+    shutil.rmtree(world.skills / "deploy")
+    look = world.parts.look()
+    ((name, library),) = look.libraries.items()
+    problem = LibraryProblem(library=name, code="x", severity="observe", words="it is odd")
+    seen: dict[str, Any] = {"complete": False} if doubt == "not whole" else {"problems": (problem,)}
+    doubted = replace(look, libraries={name: replace(library, snapshot=replace(library.snapshot, **seen))})
+
+    assert () == withdraw_gone(world.parts.store, doubted)
+    assert 1 == len(withdraw_gone(world.parts.store, look))
+
+
+def test_of_several_withdrawn_on_one_skill_one_is_asked_again(world: DistilWorld) -> None:
+    """Which of them could still be done after the other, nobody knows."""
+    store = world.parts.store
+    (waiting,) = store.proposals("pending")
+    store.propose(replace(waiting, id="second", kind="second"))
+    for proposal in store.proposals("pending"):
+        store.decide(proposal.id, "superseded", now=world.clock.at, reason=WITHDRAWN + "gone")
+
+    assert 1 == len(withdraw_gone(store, world.parts.look()))
+    assert 1 == len(store.proposals("pending"))
 
 
 @pytest.mark.parametrize("kind", [KIND_ARCHIVE, KIND_HELD])

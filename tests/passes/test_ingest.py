@@ -150,6 +150,80 @@ def test_call_without_result_becomes_an_event_when_settled(world: World) -> None
     assert world.events() == [("s-1", "pdf-forms", "use")]
 
 
+@pytest.mark.parametrize("back", ["same", "answered", "failed"])
+def test_call_without_result_counts_once_its_file_is_gone_and_quiet(world: World, back: str) -> None:
+    """What a host prunes stays counted, as if the file had stayed; and once, whatever comes back of it."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    path = log.write(world.projects)
+    world.clock.at = log.at
+    world.scan()
+    path.unlink()
+    world.scan()
+    assert world.events() == []
+    world = world.reopened()
+    world.later(minutes=31)
+
+    assert 1 == world.scan().events
+    assert world.events() == [("s-1", "pdf-forms", "use")]
+    assert [False] == [row.present for row in world.queries.sessions()]
+    assert 0 == world.scan().events
+    assert world.rows()["s-1"][0] == 2
+
+    if back != "same":
+        log.result(call, "no such skill", error=back == "failed")
+    log.write(world.projects, settled_at=world.clock.at)
+    world.scan()
+    world.later(minutes=31)
+    world.scan()
+    assert world.events() == ([] if back == "failed" else [("s-1", "pdf-forms", "use")])
+    assert world.rows()["s-1"][0] == (2 if back == "same" else 3)
+
+
+@pytest.mark.parametrize("time", ["none", "in the future"])
+def test_call_of_a_file_that_is_gone_and_had_no_good_time(world: World, time: str) -> None:
+    """Read by halves it has none, and one of a wrong clock says nothing: how long it is gone does."""
+    log = Log()
+    log.said("hello")
+    log.call("Skill", skill="pdf-forms")
+    path = log.write(world.projects, settled_at=world.clock.at + timedelta(days=9))
+    path.write_bytes(b"".join(line.replace(b'"timestamp"', b'"_"') + b"\n" for line in log.text().splitlines()))
+    touch(path, world.clock.at + timedelta(days=9))
+    world.scan()
+    path.unlink()
+    world.scan()
+    if time == "none":
+        world.database.connection.execute("UPDATE files SET mtime_ns = 0")
+    world.later(minutes=31)
+
+    assert 1 == world.scan().events
+    (at,) = world.database.connection.execute("SELECT at FROM events").fetchone()
+    assert at >= round(world.clock.at.timestamp() * 1000)
+    assert 0 == world.scan().events
+
+
+def test_call_whose_file_is_away_for_a_while_waits_on(world: World) -> None:
+    """A file that is back before the session counts as settled has lost nothing of what waited in it."""
+    log = Log()
+    log.said("hello")
+    call = log.call("Skill", skill="pdf-forms")
+    path = log.write(world.projects)
+    world.clock.at = log.at
+    world.scan()
+    away = path.rename(world.projects.parent / "away.jsonl")
+    world.scan()
+    away.rename(path)
+    log.result(call, "no such skill", error=True)
+    log.write(world.projects, settled_at=world.clock.at)
+    world.scan()
+    world.later(minutes=31)
+
+    world.scan()
+
+    assert world.events() == []
+
+
 def test_failure_that_shows_after_settling_takes_the_event_back(world: World) -> None:
     """An event that was let go without its result is withdrawn when the result says that the call failed."""
     log = Log()
@@ -335,6 +409,23 @@ def test_files_that_swap_their_names_keep_what_waits(world: World, *, single: bo
 
     assert [("s-1", "s-1", "use"), ("s-2", "s-2", "use")] == world.events()
     assert (6, 2, 2, 2, 2) == world.totals()
+
+
+def test_file_that_took_anothers_name_and_was_written_anew_is_one_file(world: World) -> None:
+    """Saved by rename, the old text put away under the name of another session: neither is counted twice or lost."""
+    first, second = a_log("s-1"), a_log("s-2", start=START + timedelta(seconds=5))
+    path, other = first.write(world.projects), second.write(world.projects)
+    world.scan()
+    path.rename(other)
+    first.said("more")
+    first.write(world.projects)
+
+    report = world.scan()
+
+    assert {"s-1": (6, 0, 2, *A_LOG[3:]), "s-2": A_LOG} == world.rows()
+    assert "failed" not in {note.kind for note in report.notes}
+    assert not world.scan().sources[0].changed
+    assert {str(path)} == {row.path for row in world.queries.sessions() if row.session_id == "s-1"}
 
 
 @pytest.mark.parametrize("how", ["renamed", "moved over file systems"])

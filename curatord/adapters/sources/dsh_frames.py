@@ -27,6 +27,7 @@ from curatord.adapters.sources.json_lines import BUFFER, HEAD, SLICE, TAIL, _has
 from curatord.adapters.sources.tree import TreeSource, _head_of
 from curatord.core.cheap import replace
 from curatord.core.transcript.dsh import DshParser
+from curatord.core.transcript.events import Findings
 from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import LineSplitter, give
 from curatord.errors import TranscriptError
@@ -115,6 +116,15 @@ class DshSource(TreeSource):
         finally:
             os.close(descriptor)
         yield from super().read(item, start, stop)
+
+    def left_behind(self, item: Item, start: Start) -> tuple[Findings, bytes]:
+        """Return what waited in *item*, which is gone, taken as done, and the state behind that."""
+        try:
+            saved = msgspec.msgpack.decode(start.state, type=_State)
+        except msgspec.MsgspecError:  # it was not packed
+            return super().left_behind(item, start)
+        found, state = super().left_behind(item, replace(start, state=saved.parser))
+        return found, _encode(_State(parser=state, unpacked=saved.unpacked, skip=saved.skip))
 
 
 class Frames:

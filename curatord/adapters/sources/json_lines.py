@@ -24,6 +24,7 @@ from typing import Self
 
 from curatord.adapters.sources.walk import item_at, walk
 from curatord.core.cheap import dataclass
+from curatord.core.transcript.events import Findings
 from curatord.core.transcript.lines import MAX_LINE, LineReader, give_oversize
 from curatord.ports.ingest_store import Known
 from curatord.ports.source import Item, LineParser, Marks, ParserFactory, Slice, Start
@@ -179,6 +180,12 @@ class JsonLinesSource:
                 stream.seek(offset)
             reader = LineReader(stream.readline, offset)
             yield from _slices(parser, reader, start, head, functools.partial(_tail, descriptor), stop)
+
+    def left_behind(self, item: Item, start: Start) -> tuple[Findings, bytes]:
+        """Return what waited in *item*, which is gone, taken as done, and the state behind that."""
+        parser = self._parser(self.below(item.path), start)
+        parser.settle()
+        return parser.findings(), parser.state()
 
     def below(self, path: str) -> str:
         """Return *path* below the folder that is walked, with `/` between its parts: what parsers are given."""

@@ -85,6 +85,10 @@ _ANY_GONE = (
     "SELECT EXISTS (SELECT 1 FROM files WHERE gone_at IS NOT NULL"
     " AND source IN (SELECT id FROM sources WHERE host = ?))"
 )
+_FILES_LEFT = (
+    _FILE + " INDEXED BY files_left WHERE source = ? AND gone_at IS NOT NULL AND waiting"
+    " AND min(gone_at, max(mtime_ns / 1000000, coalesce(grown_at, 0))) <= ? LIMIT ?"
+)
 _FILES_GONE = (
     _FILE  # noqa: S608 -- both are constants
     + " JOIN (SELECT id AS of_host FROM sources WHERE host = ?1) ON source = of_host"
@@ -229,6 +233,10 @@ class IngestStore:
         rows = self._connection.execute(_FILES_GONE, wanted)
         return [_details(row) for row in rows]
 
+    def left_waiting(self, source_id: int, *, since_ms: int, most: int) -> list[Details]:
+        """Return files of the source, *most* of them, that are gone while something waits, quiet *since_ms*."""
+        return [_details(row) for row in self._connection.execute(_FILES_LEFT, (source_id, since_ms, most))]
+
     def keys(self, file_ids: Iterable[int], *, kin: bool) -> list[bytes]:
         """Return the packed keys of the files and, with *kin*, of all that repeat or are repeated by one of them."""
         found: list[bytes] = []
@@ -247,28 +255,11 @@ class IngestStore:
             wanted += [other for other in json.loads(told[0]) + json.loads(told[1]) if other not in wanted]
         return wanted
 
-    def moved(self, file_id: int, source_id: int, item: Item, *, now_ms: int) -> None:
-        """Note that a file is now at *item*'s path, and unchanged."""
-        with self._transaction() as connection:
-            connection.execute(
-                "UPDATE files SET source = ?, path = ?, dev = ?, ino = ?, size = ?, mtime_ns = ?, gone_at = NULL"
-                " WHERE id = ?",
-                (
-                    source_id,
-                    item.path,
-                    signed_inode(item.dev),
-                    signed_inode(item.ino),
-                    item.size,
-                    item.mtime_ns,
-                    file_id,
-                ),
-            )
-
     def gone(self, file_ids: Sequence[int], *, now_ms: int) -> None:
         """Note that files are no longer there."""
         with self._transaction() as connection:
             connection.executemany(
-                "UPDATE files SET gone_at = ?, waiting = 0 WHERE id = ?", [(now_ms, file_id) for file_id in file_ids]
+                "UPDATE files SET gone_at = ? WHERE id = ?", [(now_ms, file_id) for file_id in file_ids]
             )
 
     def failed(self, source_id: int, item: Item, file_id: int | None, error: str, *, retry_ms: int) -> None:
@@ -619,7 +610,7 @@ class IngestStore:
         marks = done.marks
         rest = (done.state, done.waiting, reading.grown, now_ms, held.bad, held.kin, held.restarts, file_id)
         place = (reading.source_id, item.path, signed_inode(item.dev), signed_inode(item.ino))
-        if held.place == (*place, 1) and held.stands[1] == marks.head:
+        if reading.gone or (held.place == (*place, 1) and held.stands[1] == marks.head):
             batch.grown.append((item.size, mtime_ns, done.offset, marks.tail, *rest))
         else:
             batch.moved.append((*place, item.size, mtime_ns, done.offset, marks.head, marks.tail, *rest))

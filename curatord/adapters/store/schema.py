@@ -10,7 +10,7 @@ from __future__ import annotations
 from curatord.adapters.store.schema_answers import ANSWERS_1
 from curatord.adapters.store.schema_curation import CURATION_1
 from curatord.adapters.store.schema_distil import DISTIL_1, DISTIL_2
-from curatord.adapters.store.schema_ingest import INGEST_1
+from curatord.adapters.store.schema_ingest import INGEST_1, INGEST_2
 from curatord.adapters.store.schema_library import LIBRARY_1
 from curatord.adapters.store.schema_stretches import STRETCHES_1
 from curatord.core.cheap import dataclass
@@ -34,4 +34,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(name="stretches: what was read by version and day", statements=STRETCHES_1),
     Migration(name="distil: sessions that were looked at, candidates", statements=DISTIL_1),
     Migration(name="waits: how often in a row a session could not be looked at", statements=DISTIL_2),
+    Migration(name="left: files that went while something in them waited", statements=INGEST_2),
 )

@@ -12,7 +12,7 @@ are the newest of those that repeat it, since a mirror gets each later record to
 
 from __future__ import annotations
 
-__all__ = ["INGEST_1"]
+__all__ = ["INGEST_1", "INGEST_2"]
 
 INGEST_1: tuple[str, ...] = (
     """
@@ -139,3 +139,5 @@ INGEST_1: tuple[str, ...] = (
     ) WITHOUT ROWID
     """,
 )
+
+INGEST_2: tuple[str, ...] = ("CREATE INDEX files_left ON files (source) WHERE gone_at IS NOT NULL AND waiting",)

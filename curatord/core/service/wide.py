@@ -36,8 +36,10 @@ _TABLE: Final = (
     _Places(("~/.ssh", "~/.gnupg", "~/.pki", "~/.aws", "~/.kube", "~/.docker"), "all", "keys"),
     _Places(("~/.password-store", "~/.local/share/keyrings", "~/Library/Keychains"), "all", "keys"),
     _Places(("~/.config/systemd", "~/.config/autostart", "~/.config/environment.d"), "all", "what starts by itself"),
+    _Places(("~/.config/plasma-workspace", "~/.local/share/systemd"), "all", "what starts by itself"),
+    _Places(("~/.local/share/dbus-1", "~/.local/share/applications"), "all", "what is started when it is asked for"),
     _Places(("~/Library/LaunchAgents",), "all", "what starts by itself"),
-    _Places(("~/bin", "~/.local/bin", "~/.local/lib"), "all", "programs"),
+    _Places(("~/bin", "~/.local/bin", "~/.local/lib", "~/.cargo/bin", "~/go/bin"), "all", "programs"),
     _Places(
         ("~/.config", "~/.cache", "~/.local", "~/.local/share", "~/.local/state"), "itself", "what all programs keep"
     ),
@@ -48,6 +50,7 @@ _TABLE: Final = (
     _Places(("/etc/ssl", "/etc/ssh", "/etc/systemd"), "all", "the system's own settings"),
     _Places(("/etc", "/Library", "/Library/*"), "writing", "the system's own settings"),
     _Places(("/usr", "/usr/*", "/usr/local/*"), "writing", "programs"),
+    _Places(("/var/spool/cron",), "all", "what starts by itself"),
     _Places(("/var/*",), "itself", "what all programs keep"),
     _Places(("/", "/*"), "itself", "much of the machine"),
 )

@@ -90,10 +90,10 @@ class Call:
         return Sighting(
             skill=skill,
             kind=kind,
-            via=via,
+            via=via[:MAX_NAME],
             at_ms=self.at_ms,
-            path=path,
-            cwd=self.cwd,
-            ref=self.ref,
+            path=path if path is None or len(path) <= MAX_FOLDER else None,
+            cwd=self.cwd if self.cwd is None or len(self.cwd) <= MAX_FOLDER else None,
+            ref=None if self.ref is None else self.ref[:MAX_NAME],
             estimated=self.estimated,
         )

@@ -43,6 +43,7 @@ from curatord.core.transcript.claude_records import (
 from curatord.core.transcript.claude_shapes import NO_RESULT, SOURCE, result_shape, stamp_at
 from curatord.core.transcript.events import (
     MAX_FOLDER,
+    MAX_NAME,
     MAX_NAMES,
     MAX_SESSION,
     OWN_MARK,
@@ -50,6 +51,7 @@ from curatord.core.transcript.events import (
     SessionKind,
     SessionTally,
     Sighting,
+    short_ones,
 )
 from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, chained, content_key, fold_uuids, id_key
 from curatord.core.transcript.kept_state import kept_state
@@ -245,7 +247,7 @@ class ClaudeCodeParser:
                 and ident
                 and ident not in is_new
                 and ident not in is_seen
-                and told[-1] == "Z"
+                and told[23:] == "Z"
             ):
                 kind = record.type
                 message = record.message
@@ -409,8 +411,8 @@ class ClaudeCodeParser:
                 last_key=self._key_before(),
                 last_time=self._time,
                 cwd=self._cwd,
-                messages=list(self._messages)[-KEEP_MESSAGES:],
-                calls=list(self._calls)[-KEEP_CALLS:],
+                messages=short_ones(list(self._messages)[-KEEP_MESSAGES:]),
+                calls=short_ones(list(self._calls)[-KEEP_CALLS:]),
                 pending={
                     call: [(session, s.skill, s.kind.value, s.via, s.at_ms, s.path, s.cwd) for session, s in sightings]
                     for call, sightings in self._pending.items()
@@ -612,6 +614,7 @@ class ClaudeCodeParser:
         if ident is None:
             tally.sightings.extend(found)
             return
+        ident = ident[:MAX_NAME]
         if len(self._pending) >= KEEP_PENDING:
             oldest = next(iter(self._pending))
             for session, sighting in self._pending.pop(oldest):
@@ -641,11 +644,12 @@ class ClaudeCodeParser:
         self, skill: str, kind: EventKind, via: str, call: str | None, cwd: str | None, path: str | None
     ) -> Sighting:
         where = cwd if cwd is None or len(cwd) <= MAX_FOLDER else None
-        return Sighting(skill=skill, kind=kind, via=via, at_ms=self._now_here(), path=path, cwd=where, ref=call)
+        ref = None if call is None else call[:MAX_NAME]
+        return Sighting(skill=skill, kind=kind, via=via, at_ms=self._now_here(), path=path, cwd=where, ref=ref)
 
     def _result(self, block: Block, record: Record) -> None:
         """Let the events of the call that *block* answers happen, or not."""
-        call = block.tool_use_id or ""
+        call = (block.tool_use_id or "")[:MAX_NAME]
         if call in self._released:
             self._released.remove(call)
             if _failed(block, outcome_of(record.toolUseResult)):
@@ -697,8 +701,9 @@ class ClaudeCodeParser:
         if said.startswith(SLASH):
             self._slash = None
             command = _COMMAND.search(said)
-            if command and record.uuid:
-                self._slash = (record.uuid, command[1], self._time, record.cwd or self._cwd or None)
+            if command and record.uuid and len(record.uuid) <= MAX_NAME:
+                cwd = record.cwd if record.cwd and len(record.cwd) <= MAX_FOLDER else self._cwd
+                self._slash = (record.uuid, command[1], self._time, cwd or None)
             return
         if said or other:
             self._slash = None
@@ -725,10 +730,12 @@ class ClaudeCodeParser:
         folder = None
         if text.startswith(BODY):
             folder = text[len(BODY) :].partition("\n")[0].strip() or None
+            if folder and len(folder) > MAX_FOLDER:
+                folder = None
         call = record.sourceToolUseID
         if call:
             if folder:
-                self._body(call, folder, tally)
+                self._body(call[:MAX_NAME], folder, tally)
             return
         slash = self._slash
         if slash is None or record.parentUuid != slash[0]:

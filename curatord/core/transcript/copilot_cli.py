@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from curatord.core.transcript.calls import Call, may_touch, names_skill
-from curatord.core.transcript.events import SessionKind, SessionTally, Sighting
+from curatord.core.transcript.events import MAX_FOLDER, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.record_parser import LONG_ENOUGH, Carried, RecordParser, ends
 from curatord.core.transcript.salvage import cut_off, decoded, fit, text_of_raw
 from curatord.core.values import EventKind
@@ -278,7 +278,7 @@ class CopilotCliParser(RecordParser[_Event, _Saved]):
             for at, (skill, call) in enumerate(self.saved.uses):
                 if skill == name:  # its call was counted
                     self.saved.uses = self.saved.uses[:at] + self.saved.uses[at + 1 :]
-                    if data.path:
+                    if data.path and len(data.path) <= MAX_FOLDER:
                         self._learn(call, data.path, tally)
                     return
             for call, waiting in self._pending.items():

@@ -16,6 +16,7 @@ tools or unknown types, `MAX_OFFSETS` offsets of unreadable records an item.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 
 from curatord.core.cheap import dataclass, field
 from curatord.core.values import EventKind
@@ -36,6 +37,7 @@ __all__ = [
     "SessionKind",
     "SessionTally",
     "Sighting",
+    "short_ones",
 ]
 
 HOUR_MS = 3_600_000
@@ -44,7 +46,7 @@ MAX_CWDS = 16
 MAX_NAMES = 256  # distinct tool names a session, distinct unknown types an item; further ones are counted as OTHER
 MAX_OFFSETS = 32
 MAX_SESSION = 300  # characters of a session's id
-MAX_NAME = 200  # characters of a tool's name, a skill's, a version's
+MAX_NAME = 200  # characters of a tool's name, a skill's, a version's, a call's id
 MAX_FOLDER = 4096  # characters of a path; what is longer can be none
 OTHER = "(other)"
 
@@ -243,3 +245,8 @@ class Findings:
     def records(self) -> int:
         """Records over all sessions."""
         return sum(tally.records for tally in self.sessions.values())
+
+
+def short_ones(ids: Iterable[str]) -> list[str]:
+    """Return those *ids* that may be one: what is kept of a file between two scans has a bound."""
+    return [ident for ident in ids if len(ident) <= MAX_NAME]

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from curatord.core.path_text import join
-from curatord.core.transcript.events import OWN_MARK, Findings, SessionKind, SessionTally, Sighting
+from curatord.core.transcript.events import MAX_FOLDER, OWN_MARK, Findings, SessionKind, SessionTally, Sighting
 from curatord.core.transcript.ids import Guard, content_key
 from curatord.core.transcript.kept_state import kept_state
 from curatord.core.transcript.lines import printable
@@ -664,9 +664,9 @@ class HermesParser:
         folder = outcome.get("skill_dir")
         below = outcome.get("path")
         for sighting in sightings:
-            if isinstance(folder, str) and folder:
+            if isinstance(folder, str) and 0 < len(folder) <= MAX_FOLDER:
                 sighting.path = printable(folder)
-            elif isinstance(below, str) and below and self._home and len(sightings) == 1:
+            elif isinstance(below, str) and 0 < len(below) <= MAX_FOLDER and self._home and len(sightings) == 1:
                 sighting.path = join(f"{self._home}/skills", printable(below))
             name = outcome.get("name")
             if isinstance(name, str) and name and "/" in sighting.skill and len(sightings) == 1:

@@ -135,7 +135,7 @@ class LineReader:
         while True:
             piece = self._readline(MAX_LINE)
             size += len(piece)
-            tail = (tail + piece)[-EDGE:]
+            tail = (tail + piece)[-EDGE - 1 :]  # with the LF, which the line has not
             if piece.endswith(b"\n"):
                 self.oversize.append(Oversize(head=head, tail=tail[:-1], size=size - 1, offset=offset))
                 return size

@@ -32,6 +32,7 @@ import msgspec
 from curatord.core.transcript.accounts import Account, common_ms, tell_times
 from curatord.core.transcript.events import (
     MAX_FOLDER,
+    MAX_NAME,
     MAX_NAMES,
     MAX_SESSION,
     OWN_MARK,
@@ -39,6 +40,7 @@ from curatord.core.transcript.events import (
     SessionKind,
     SessionTally,
     Sighting,
+    short_ones,
 )
 from curatord.core.transcript.ids import ANCHOR_FIRST, KEY_BYTES, Guard, content_key, fold_uuids, id_key
 from curatord.core.transcript.kept_state import kept_state
@@ -416,8 +418,8 @@ class RecordParser(Generic[R, C]):
         saved.parent = self._parent
         saved.side = self._side
         saved.prompted = self._prompted
-        saved.messages = list(self._messages)[-KEEP_IDS:]
-        saved.calls = list(self._calls)[-KEEP_IDS:]
+        saved.messages = short_ones(list(self._messages)[-KEEP_IDS:])
+        saved.calls = short_ones(list(self._calls)[-KEEP_IDS:])
         saved.pending = {
             call: [(of, s.skill, s.kind.value, s.via, s.at_ms, s.path, s.cwd, s.estimated) for of, s in sightings]
             for call, sightings in self._pending.items()
@@ -563,6 +565,7 @@ class RecordParser(Generic[R, C]):
             self._current.tally.was_in(cwd)
 
     def _of_version(self, version: str) -> None:
+        version = version[:MAX_NAME]
         if version and version != self._version:
             self._version = version
             self._findings.of_version(version)
@@ -630,6 +633,7 @@ class RecordParser(Generic[R, C]):
         if not call:
             tally.sightings.extend(found)
             return
+        call = call[:MAX_NAME]
         if len(self._pending) >= KEEP_PENDING:
             for session, sighting in self._pending.pop(next(iter(self._pending))):
                 self._account(session).tally.sightings.append(sighting)
@@ -640,6 +644,7 @@ class RecordParser(Generic[R, C]):
 
     def _answer(self, call: str, *, failed: bool, created: bool = False) -> None:
         """Let the events of *call* happen, or not; *created*: the result says that the file is new."""
+        call = call[:MAX_NAME]
         if call in self._released:
             self._released.remove(call)
             if failed:

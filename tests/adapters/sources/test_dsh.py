@@ -417,6 +417,24 @@ def test_a_call_that_never_ends(home: Path, scanner: Scanner) -> None:
     assert [] == scanner.scan().events()
 
 
+@pytest.mark.parametrize("name", ["session.jsonl", "session.jsonl.zstd"])
+def test_a_call_that_waits_in_a_file_that_is_gone(home: Path, scanner: Scanner, name: str) -> None:
+    """It is taken as done once settled, and taken back when the file comes back and shows that it failed."""
+    log = DshLog()
+    log.call_prefix = "call_of_no_other_session_"
+    call = log.call("skill", name="probe")
+    path = log.write(home, name=name)
+    scanner.scan(settled=False)
+    path.unlink()
+    assert [] == scanner.scan(settled=False).events()
+    assert [("probe", "use", "skill")] == kinds(scanner.scan())
+    assert [("probe", "use", "skill")] == kinds(scanner.scan())
+    log.result(call, error=True)
+    log.write(home, name=name)
+
+    assert [] == scanner.scan().events()
+
+
 @pytest.mark.parametrize("version", [0, 4])
 def test_whole_in_random_chunks_and_byte_by_byte(version: int) -> None:
     """However its lines come in, the parser finds the same, and goes on from its state."""

@@ -382,6 +382,42 @@ def test_calls_wait_for_results_across_scans(database: OpenClawDatabase, scanner
     assert [entries[1].session] == [event[0] for event in scanner.scan().events()]
 
 
+def test_a_call_that_waits_in_a_file_that_is_gone(home: OpenClawHome, scanner: Scanner) -> None:
+    """It is taken as done once the session is settled."""
+    entries = Entries(A)
+    entries.said()
+    entries.call("read", path=SKILL)
+    path = home.write(entries)
+    scanner.scan(settled=False)
+    path.unlink()
+
+    assert [] == scanner.scan(settled=False).events()
+    assert [A] == [event[0] for event in scanner.scan().events()]
+    assert [A] == [event[0] for event in scanner.scan().events()]
+
+
+def test_a_database_that_is_away_keeps_what_waits(database: OpenClawDatabase, scanner: Scanner) -> None:
+    """All its sessions go at once, so it is taken for one that comes back: results find their calls then."""
+    entries = Entries(A)
+    database.window(A, f"agent:main:{A}")
+    entries.said()
+    call = entries.call("read", path=SKILL)
+    database.put(entries)
+    scanner.scan(settled=False)
+    path = Path(scanner.source().path) / "agents"
+    away = path.rename(path.with_name("away"))
+    (path / "other").mkdir(parents=True)
+    assert [] == scanner.scan().events()
+    (path / "other").rmdir()
+    path.rmdir()
+    away.rename(path)
+    begin = len(entries.entries)
+    entries.result(call)
+    database.put(entries, begin=begin)
+
+    assert [A] == [event[0] for event in scanner.scan(settled=False).events()]
+
+
 def test_unknown_and_unreadable(database: OpenClawDatabase, scanner: Scanner) -> None:
     """Broken rows are counted alone and once, new types as such."""
     entries = Entries(A)

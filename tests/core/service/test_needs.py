@@ -103,6 +103,11 @@ def test_what_is_missing_is_told_or_made(kind: Kind) -> None:
     assert (kind == "docker") == note.endswith(", then install again")
 
 
+def test_no_folder_is_made_that_is_not_opened() -> None:
+    """What all programs share is not this one's to make either."""
+    assert () == made_first([need("notices.file", "/home/me/.local/state/notice", there=False)], "docker", home=HOME)
+
+
 def test_the_folder_of_a_login_is_nobodys_to_make() -> None:
     """The manager makes it; a service of the system may start before anybody is logged in."""
     there, away = (need("metrics.listen", "/run/user/1000/m.sock", there=there) for there in (True, False))

@@ -27,6 +27,8 @@ def test_no_home_is_opened_or_shown(folder: str) -> None:
         *(".config", ".cache", ".local", ".local/share", ".local/state", ".ssh", ".ssh/keys", ".gnupg", ".aws/x"),
         *("Library", "Library/Application Support", "Library/Caches", "Library/LaunchAgents/x", "Library/Keychains"),
         *(".config/systemd/user", ".config/autostart", "bin", ".local/bin/x", ".local/lib/python3.12", "Documents"),
+        *(".local/share/systemd/user", ".local/share/dbus-1/services", ".local/share/applications", ".cargo/bin"),
+        *(".config/plasma-workspace/env", "go/bin"),
     ],
 )
 @pytest.mark.parametrize("home", [HOME, "/home/other", "/Users/other", "/root", "/private/var/root"])
@@ -68,6 +70,7 @@ def test_a_home_beside_the_users_own_is_one_wherever_homes_are() -> None:
         *("/etc", "/usr", "/opt", "/srv", "/data", "/run", "/usr/lib", "/usr/local", "/usr/share", "/usr/local/lib"),
         *("/var/lib", "/var/log", "/var/cache", "/etc/ssl", "/etc/ssl/private", "/etc/systemd", "/etc/systemd/system"),
         *("/run/user", "/dev/shm", "/proc/self", "/private/etc/ssl", "/private/var/log", "/private", "/Library/Fonts"),
+        *("/var/spool/cron", "/var/spool/cron/crontabs"),
     ],
 )
 def test_the_systems_folders_are_neither_opened_nor_shown(folder: str) -> None:

@@ -50,6 +50,55 @@ def test_an_id_of_a_session_is_cut_where_it_is_no_id() -> None:
     assert {"s" * MAX_SESSION: 3} == {name: tally.records for name, tally in parser.findings().sessions.items()}
 
 
+@pytest.mark.parametrize("field", ["message", "call", "time", "slash", "body"])
+def test_what_is_kept_between_two_scans_is_bounded(field: str) -> None:
+    """Whatever stands where an id, a time or a folder should: the state is a few KiB, and so is an event."""
+    huge = "x" * 100_000
+    records: list[dict[str, object]] = []
+    for n in range(20):
+        use = {
+            "type": "tool_use",
+            "name": "Skill",
+            "id": f"{n}{huge if field == 'call' else ''}",
+            "input": {"skill": "a"},
+        }
+        message = {"id": f"m{n}{huge if field == 'message' else ''}", "role": "assistant", "content": [use]}
+        time = f"2026-01-01T00:00:{n:02}.000{'0' * 100_000 if field == 'time' else ''}Z"
+        records.append({**USUAL, "uuid": f"record-{n}", "timestamp": time, "message": message})
+    folder = f"Base directory for this skill: /skills/a/{huge}"
+    said = {"role": "user", "content": "<command-name>/a</command-name>"}
+    if field == "body":
+        meta = {"type": "user", "isMeta": True, "sourceToolUseID": "3", "message": {"role": "user", "content": folder}}
+        records.append({**USUAL, **meta, "uuid": "body"})
+    if field == "slash":
+        records.append({**USUAL, "type": "user", "uuid": huge, "cwd": huge, "message": said})
+    parser = ClaudeCodeParser("-p/s.jsonl", state=b"", fresh=True, guard=Guard(), before=Guard(), now_ms=0)
+
+    parser.feed([(json.dumps(record).encode(), at) for at, record in enumerate(records)])
+    kept = len(parser.state())
+    parser.settle()
+    tally = parser.findings().sessions["s"]
+
+    assert kept < 20_000
+    assert 20 == len(tally.sightings)
+    assert len(repr(tally)) < 40_000
+
+
+def test_a_call_with_an_id_without_end_has_its_result() -> None:
+    """It is known by as much of the id as is kept."""
+    call = "c" * 1000
+    use = {"type": "tool_use", "name": "Skill", "id": call, "input": {"skill": "a"}}
+    result = {"type": "tool_result", "tool_use_id": call, "content": "no", "is_error": True}
+    parser = ClaudeCodeParser("-p/s.jsonl", state=b"", fresh=True, guard=Guard(), before=Guard(), now_ms=0)
+    asked = {**USUAL, "message": {"id": "m", "content": [use]}}
+    answered = {**USUAL, "type": "user", "uuid": "r", "message": {"role": "user", "content": [result]}}
+
+    parser.feed([(json.dumps(record).encode(), 0) for record in (asked, answered)])
+    parser.settle()
+
+    assert [] == parser.findings().sessions["s"].sightings
+
+
 def test_names_and_folders_are_bounded() -> None:
     """What no tool, folder or version can be called is no row of megabytes in the database either."""
     huge = "x" * 1_000_000

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curatord.core.cheap import replace
 from curatord.core.transcript.codex import CodexParser
 from curatord.core.transcript.copilot_cli import CopilotCliParser
 from curatord.core.transcript.cursor import CursorParser, CursorTextParser
@@ -335,6 +336,45 @@ def test_any_bytes(host: str, data: bytes) -> None:
     found = read(fact.parser(), data)
 
     assert not [s for tally in found.sessions.values() for s in tally.sightings]
+
+
+def names_in(value: Any) -> set[str]:
+    """Return the names of all fields in *value*."""
+    if isinstance(value, list):
+        return {name for inner in value for name in names_in(inner)}
+    if isinstance(value, dict):
+        return {*value, *(name for inner in value.values() for name in names_in(inner))}
+    return set()
+
+
+def inflated(value: Any, name: str, *, here: bool = False) -> Any:
+    """Return *value* with each text in a field *name* made huge."""
+    if isinstance(value, dict):
+        return {key: inflated(inner, name, here=key == name) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [inflated(inner, name, here=here) for inner in value]
+    return value + "x" * 50_000 if here and isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_is_kept_is_bounded_whatever_a_field_holds(host: str) -> None:
+    """No id, name, folder or time of megabytes goes from one scan to the next, or into the database."""
+    kept: dict[str, int] = {}
+    for fact in FACTS:
+        if fact.host != host or fact.is_text:
+            continue
+        values = [value for line in fact.data.splitlines() for value in objects(line) if isinstance(value, dict)]
+        for name in sorted(names_in(values)):
+            reader = fact.parser()
+            for at, value in enumerate(values):
+                reader.feed([(json.dumps(inflated(value, name)).encode(), at)])
+                state = reader.state()
+                found = reader.findings()
+                kept[name] = max(kept.get(name, 0), len(state), len(repr((found.versions, found.unknown, found.notes))))
+                for tally in found.sessions.values():
+                    kept[name] = max(kept[name], len(repr(replace(tally, hours={}, turns_by_day={}))))
+
+    assert {} == {name: size for name, size in kept.items() if size > 40_000}
 
 
 @pytest.mark.parametrize("host", HOSTS)
