@@ -58,7 +58,8 @@ for path in /bin /lib /lib64 /sbin; do [ -L "$path" ] && cp -P "$path" "$root$pa
 mkdir "$root/tmp"
 mount -t tmpfs -o size=64m,mode=1777,noexec,nosuid,nodev tmpfs "$root/tmp"
 while read -r how path; do
-  mkdir -p "$root$path"
+  mkdir -p "$root$(dirname "$path")"
+  if [ -d "$path" ]; then mkdir -p "$root$path"; else touch "$root$path"; fi  # one file may be mounted by itself
   mount --bind "$path" "$root$path"
   [ "$how" = rw ] || mount -o remount,bind,ro "$root$path"
 done
