@@ -116,12 +116,10 @@ class Database:
         Where it says that the file is damaged, a mark is left, so that the next opening for writing looks at all of it
         and sets it aside if that is so.
         """
-        from curatord.adapters.store.damage import is_damage, mark
+        from curatord.adapters.store.damage import is_damage
 
         if is_damage(error) or _NOT_UTF8 in str(error):
-            if self.identity is not None:
-                mark(self.path, error, self.identity)
-            return _damaged(self.path, error)
+            return self._marked(error)
         return _unusable(self.path, error)
 
     def odd(self) -> StateCorruptError | None:
@@ -133,7 +131,6 @@ class Database:
         if self.identity is None or not self.path.exists():
             return None
         from curatord.adapters.store.audit import odd_value
-        from curatord.adapters.store.damage import mark
 
         try:
             with contextlib.closing(
@@ -143,9 +140,14 @@ class Database:
         except sqlite3.Error as error:
             failure = self.failure(error)
             return failure if isinstance(failure, StateCorruptError) else None
-        if why is None:
-            return None
-        mark(self.path, why, self.identity)
+        return None if why is None else self._marked(why)
+
+    def _marked(self, why: object) -> StateCorruptError:
+        """Leave a mark on this very file, and return that it is damaged."""
+        from curatord.adapters.store.damage import mark
+
+        if self.identity is not None:
+            mark(self.path, why, self.identity)
         return _damaged(self.path, why)
 
     def mended(self) -> None:

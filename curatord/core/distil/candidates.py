@@ -96,25 +96,20 @@ def seen_again(
 ) -> KeptCandidate:
     """Return the lesson with the word of *lineage* added, or its first word; not *cited*: with a note of it alone."""
     before = () if candidate is None else candidate.sightings
-    if not cited:
-        if candidate is not None and before:
-            return replace(candidate, noted_at=now)
-        return KeptCandidate(
-            id=candidate_id(library, name),
-            library=library,
-            name=name,
-            description=description,
-            content_sha256=content_sha256,
-            sightings=(),
-            noted_at=now,
-        )
-    kept = [seen for seen in before if seen[0] != lineage and now - seen[1] <= FORGOTTEN_AFTER]
+    if not cited and candidate is not None and before:
+        return replace(candidate, noted_at=now)
+    sightings: tuple[tuple[str, datetime], ...] = ()
+    noted_at: datetime | None = now
+    if cited:
+        kept = [seen for seen in before if seen[0] != lineage and now - seen[1] <= FORGOTTEN_AFTER]
+        sightings = (*sorted(kept, key=lambda seen: seen[1]), (lineage, now))[-MAX_SIGHTINGS:]
+        noted_at = candidate.noted_at if candidate is not None else None
     return KeptCandidate(
         id=candidate_id(library, name),
         library=library,
         name=name,
         description=description,
         content_sha256=content_sha256,
-        sightings=(*sorted(kept, key=lambda seen: seen[1]), (lineage, now))[-MAX_SIGHTINGS:],
-        noted_at=candidate.noted_at if candidate is not None else None,
+        sightings=sightings,
+        noted_at=noted_at,
     )

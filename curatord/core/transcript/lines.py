@@ -99,15 +99,14 @@ class LineReader:
             if line[-1] != 10:  # LF
                 at += self._without_end(line, at)
                 break  # at the file's end, or behind a line that is to be taken before the next
+            offset = at
+            at += len(line)
+            if line[0] == 123 and line[-2] == 125:  # { and }
+                yield line, offset
             else:
-                offset = at
-                at += len(line)
-                if line[0] == 123 and line[-2] == 125:  # { and }
+                line = clean(line, first=offset == 0)
+                if line:
                     yield line, offset
-                else:
-                    line = clean(line, first=offset == 0)
-                    if line:
-                        yield line, offset
             if at >= stop:
                 break
         else:
@@ -198,11 +197,10 @@ class LineSplitter:
                 self._drop_half()
                 self._rest = data[end + 1 :]
                 return
-            else:
-                line = clean(b"".join(self._half), first=offset == 0)
-                self._drop_half()
-                if line:
-                    yield line, offset
+            line = clean(b"".join(self._half), first=offset == 0)
+            self._drop_half()
+            if line:
+                yield line, offset
             begin = end + 1
             end = find(b"\n", begin)
         at_begin = self.offset - begin  # offset of data[0]
